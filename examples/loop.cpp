@@ -1,12 +1,13 @@
 // A training loop of your own: workers, replicas and loaders without the trainer's epochs, output
 // and files.
 #include <cstdio>
+#include <exception>
 
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
 #include "apps/setup/worker_memory.h"
 
-int main() {
+int main() try {
   wisp::Prepared run(wisp::Config::load("train.toml", {}));
   run.load();
   const wisp::WorkerMemory memory(run.options());
@@ -24,4 +25,7 @@ int main() {
                     mean.mean_loss(), static_cast<int>(report.cost.bytes_sent));
     }
   });
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

@@ -53,6 +53,7 @@ void add_step(CLI::App& bench) {
   const auto arguments = std::make_shared<StepArguments>();
   arguments->config.add_to(command);
   command.add_option("--seconds", arguments->seconds, "duration of the measurement")
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON line");
   command.callback([arguments] { run_step(*arguments); });
@@ -178,15 +179,18 @@ void add_codec(CLI::App& bench) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--ratio", options.ratio, "kept / total elements of sparse methods")
+      ->check(CLI::Range(1e-9, 1.0))
       ->capture_default_str();
   command
       .add_option("--zero-rows", options.zero_rows,
                   "share of zero rows in a matrix, as in gradients of an embedding")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command.add_option("--threads", options.threads, "OpenMP threads")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--seconds", options.seconds, "duration of the measurement of each method")
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON line per method");
   command.add_option("overrides", arguments->overrides,

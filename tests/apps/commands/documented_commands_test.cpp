@@ -185,6 +185,7 @@ train() {
 train --out runs/dense
 train compression.method=dgc --out runs/dgc
 train compression.method=dgc --out runs/dgc-again
+mkdir runs/quickstart && cp -r runs/dense runs/dgc runs/quickstart
 wisp train tiny.toml record.gradients.every=1 --quiet --out run
 wisp export run --to model.safetensors
 cp my.txt other.txt

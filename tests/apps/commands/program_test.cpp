@@ -231,6 +231,13 @@ TEST_F(Program, FailsIfItsOutputCannotBeWritten) {
                                                     {"config", config()},
                                                     {"eval", dir_ / "run", "--json"},
                                                     {"report", dir_ / "run"},
+                                                    {"diff", dir_ / "run", dir_ / "run"},
+                                                    {"plan", config()},
+                                                    {"data", config()},
+                                                    {"sweep", config(), "seed=1,2", "--dry"},
+                                                    {"bench", "step", config(), "--seconds=0.1"},
+                                                    {"completion", "bash"},
+                                                    {"table"},
                                                     {"--version"},
                                                     {"--help"}}) {
     std::vector<std::string> command = {"/bin/sh", "-c", "exec \"$0\" \"$@\" >/dev/full",

@@ -170,12 +170,14 @@ pid_t rank_process(int rank, const std::string& word) {
 /// A run of four processes that ends only on a signal.
 class EndlessRun {
  public:
-  explicit EndlessRun(const std::string& mpirun = WISP_MPIRUN)
-      : result_(std::async(std::launch::async, [this, mpirun] {
+  explicit EndlessRun(const std::string& mpirun = WISP_MPIRUN, const Overrides& more = {})
+      : result_(std::async(std::launch::async, [this, mpirun, more] {
           return run_command(
               train_command(dir_, kRanks, "run",
-                            {"data.train_count=12800", "train.epochs=100", "train.eval_every=0",
-                             "train.log_every=1000000", "optimizer.lr=0.0001"},
+                            Overrides{"data.train_count=12800", "train.epochs=100",
+                                      "train.eval_every=0", "train.log_every=1000000",
+                                      "optimizer.lr=0.0001"} +
+                                more,
                             mpirun));
         })) {}
 
@@ -214,6 +216,17 @@ TEST(Mpi, AKilledRankEndsTheOthersWithItsName) {
   EXPECT_NE(result.status, 0);
   EXPECT_NE(result.output.find("rank 2"), std::string::npos) << result.output;
   EXPECT_FALSE(std::filesystem::exists(run.path() + "/summary.json"));
+  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(rank_process(rank, run.path()), 0) << rank;
+}
+
+TEST(Mpi, ARankThatStandsStillIsNamedAndNothingHangs) {
+  EndlessRun run(WISP_MPIRUN, {"timeout_s=5"});
+  ASSERT_NO_FATAL_FAILURE(run.signal_rank(2, SIGSTOP));
+  const double stopped = now_us();
+  const CommandResult result = run.end();
+  EXPECT_LT((now_us() - stopped) * 1e-6, 5.0 + kLimitS) << result.output;
+  EXPECT_NE(result.status, 0);
+  EXPECT_NE(result.output.find("rank 2"), std::string::npos) << result.output;
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(rank_process(rank, run.path()), 0) << rank;
 }
 

@@ -1,5 +1,5 @@
 // Tests of what all collectives between processes have in common. They run under mpirun, together
-// with the tests of all communicators. Tests of failures are in process_failure_test.cpp.
+// with the tests of all communicators. Tests of failures are in apps/train/processes_test.cpp.
 #include "distributed/communicator/mpi_communicator.h"
 
 #include <gtest/gtest.h>

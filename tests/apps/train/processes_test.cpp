@@ -172,13 +172,12 @@ class EndlessRun {
  public:
   explicit EndlessRun(const std::string& mpirun = WISP_MPIRUN, const Overrides& more = {})
       : result_(std::async(std::launch::async, [this, mpirun, more] {
-          return run_command(
-              train_command(dir_, kRanks, "run",
-                            Overrides{"data.train_count=12800", "train.epochs=100",
-                                      "train.eval_every=0", "train.log_every=1000000",
-                                      "optimizer.lr=0.0001"} +
-                                more,
-                            mpirun));
+          return run_command(train_command(
+              dir_, kRanks, "run",
+              Overrides{"data.train_count=12800", "train.epochs=100", "train.eval_every=0",
+                        "train.log_every=1000000", "optimizer.lr=0.0001"} +
+                  more,
+              mpirun));
         })) {}
 
   std::string path() const { return dir_ / "run"; }

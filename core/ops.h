@@ -146,8 +146,8 @@ Variable dropout(const Variable& x, double probability, uint64_t layer);
 /// subtracts the row's maximum. Undefined `labels` give an undefined result. Source: Szegedy et al.
 /// 2016, section 7.
 ///
-/// With the `shares` of mixup_shares(), a row's own label has its share of the target, and the
-/// neighbour's label has the rest.
+/// With the `shares` of mixup_shares(), (N) f32, a row's own label has its share of the target, and
+/// the neighbour's label has the rest. Either label out of range gives NaN.
 Variable cross_entropy(const Variable& logits, const Tensor& labels, double label_smoothing = 0.0,
                        const Tensor& shares = {});
 
@@ -156,7 +156,8 @@ Variable cross_entropy(const Variable& logits, const Tensor& labels, double labe
 /// Exchanging λ for 1 - λ would only swap the two rows. The share is 1 in a last row without a
 /// neighbour, and in pairs with a label of -1. labels are (N) i32. The draw depends on (seed, step,
 /// the first row's key in the context's samples). Throws Error unless 0 < alpha <= 1. Source: Zhang
-/// et al. 2018, "mixup: beyond empirical risk minimization", section 2.
+/// et al. 2018, "mixup: beyond empirical risk minimization", section 2; their programs draw one λ
+/// for a batch, and partners at random.
 Tensor mixup_shares(const Context& context, const Tensor& labels, double alpha);
 
 /// Mixup: each row's share of its own sample, and the rest of its neighbour. x is (N, …). No

@@ -5,7 +5,6 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
-#include "core/io/input_file.h"
 #include "data/order.h"
 
 namespace wisp {
@@ -86,11 +85,14 @@ std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
                                const std::string& name, const SampleOrder& training) {
   check(count, deal, name);
   if (!deal.training) return cut(in_order(count), epoch, deal);
-  std::vector<int64_t> order =
-      training.block > 0 ? block_order(count, training.block, deal.batch, deal.seed, epoch)
-                         : shuffled(count, deal.seed, epoch);
-  if (training.repeats > 1)
-    naming(name, [&] { order = repeated(order, count, deal.batch, training.repeats); });
+  WISP_CHECK(deal.batch % training.repeats == 0, name, ": a batch of ", deal.batch,
+             " rows does not hold ", training.repeats,
+             " of each of its samples, expected a multiple (train.batch, data.repeats)");
+  const int64_t samples = deal.batch / training.repeats;  // of a step
+  std::vector<int64_t> order = training.block > 0
+                                   ? block_order(count, training.block, samples, deal.seed, epoch)
+                                   : shuffled(count, deal.seed, epoch);
+  if (training.repeats > 1) order = repeated(order, count, samples, training.repeats);
   return cut(order, epoch, deal);
 }
 

@@ -31,15 +31,12 @@ class Walk {
 
   void visit(const fs::directory_entry& entry) {
     const fs::path& path = entry.path();
-    std::error_code failure;
-    const fs::file_type type = fs::status(path, failure).type();
-    const bool nowhere =
-        type == fs::file_type::not_found || failure == std::errc::too_many_symbolic_link_levels;
-    if (nowhere) return dangling.push_back(path);
-    check(failure, path);
+    const fs::file_type type = type_behind_links(path);
+    if (type == fs::file_type::not_found) return dangling.push_back(path);
     if (path.filename().string().starts_with("._")) return copies.push_back(path);
     if (type == fs::file_type::regular) return files.push_back(path);
     if (type != fs::file_type::directory) return;
+    std::error_code failure;
     const fs::path canonical = fs::canonical(path, failure);
     check(failure, path);
     if (std::find(open_.begin(), open_.end(), canonical) != open_.end())
@@ -51,6 +48,15 @@ class Walk {
 };
 
 }  // namespace
+
+fs::file_type type_behind_links(const fs::path& path) {
+  std::error_code failure;
+  const fs::file_type type = fs::status(path, failure).type();
+  if (type == fs::file_type::not_found || failure == std::errc::too_many_symbolic_link_levels)
+    return fs::file_type::not_found;
+  WISP_CHECK(!failure, path.string(), ": cannot be read: ", failure.message());
+  return type;
+}
 
 std::string passed_over(const std::string& folder, const std::string& what,
                         const std::vector<fs::path>& paths) {

@@ -22,4 +22,8 @@ FilesBelow files_below(const std::string& folder);
 std::string passed_over(const std::string& folder, const std::string& what,
                         const std::vector<std::filesystem::path>& paths);
 
+/// The type of a file, or of what a link leads to; not_found for a link to nothing or to itself.
+/// Throws Error if it cannot be told.
+std::filesystem::file_type type_behind_links(const std::filesystem::path& path);
+
 }  // namespace wisp

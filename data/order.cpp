@@ -89,13 +89,11 @@ std::vector<int64_t> block_order(int64_t count, int64_t block, int64_t batch, ui
   return order;
 }
 
-std::vector<int64_t> repeated(const std::vector<int64_t>& order, int64_t count, int64_t batch,
+std::vector<int64_t> repeated(const std::vector<int64_t>& order, int64_t count, int64_t samples,
                               int64_t repeats) {
-  WISP_CHECK(repeats >= 1 && batch >= 1 && batch % repeats == 0, "a batch of ", batch,
-             " rows does not hold ", repeats, " of each of its samples, expected a multiple");
-  const int64_t steps = std::ssize(order) / batch, samples = batch / repeats;
+  const int64_t steps = count / (samples * repeats);
   std::vector<int64_t> rows;
-  rows.reserve(static_cast<size_t>(steps * batch));
+  rows.reserve(static_cast<size_t>(steps * samples * repeats));
   for (int64_t step = 0; step < steps; ++step) {
     for (int64_t r = 0; r < repeats; ++r) {
       for (int64_t i = step * samples; i < (step + 1) * samples; ++i)

@@ -24,11 +24,11 @@ std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch);
 std::vector<int64_t> block_order(int64_t count, int64_t block, int64_t batch, uint64_t seed,
                                  int64_t epoch);
 
-/// An order for repeated augmentation (Hoffer et al. 2020, "Augment your batch"). Step by step,
-/// like block_order(): a step has batch / repeats samples of `order`, all of them `repeats` times
-/// in turn. Repetition r of a sample is the number sample + r · count. The later samples of `order`
-/// are left out, in each epoch other ones. Throws Error unless `repeats` divides `batch`.
-std::vector<int64_t> repeated(const std::vector<int64_t>& order, int64_t count, int64_t batch,
+/// An order for repeated augmentation (Hoffer et al. 2020, "Augment your batch"). A step has
+/// `samples` of `order`, all of them `repeats` times in turn. Repetition r of a sample is the
+/// number sample + r · count. There are count / (samples · repeats) steps; the later samples of
+/// `order` are left out, in each epoch other ones.
+std::vector<int64_t> repeated(const std::vector<int64_t>& order, int64_t count, int64_t samples,
                               int64_t repeats);
 
 /// A measure of an order's mixing: the entropy of the distances between one sample and the next,

@@ -37,6 +37,8 @@ Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
       second_dropout_(options.dropout, 1) {
   WISP_CHECK(options.dropout >= 0.0 && options.dropout < 1.0, "vgg: a dropout of ", options.dropout,
              ", expected a number in [0, 1)");
+  WISP_CHECK(plan.hidden >= 0, "vgg: hidden layers of ", plan.hidden,
+             " outputs, expected 0 or more");
   const Shape& image = facts.image("vgg");
   WISP_CHECK(std::min(image[0], image[1]) >= kLeastSide, "vgg: images of ", image[0], " x ",
              image[1], ", expected at least ", kLeastSide, " x ", kLeastSide);
@@ -48,8 +50,6 @@ Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
     place = add_stage(plan.convolutions[stage], in, out, place);
     in = out;
   }
-  WISP_CHECK(plan.hidden >= 0, "vgg: hidden layers of ", plan.hidden,
-             " outputs, expected 0 or more");
   if (plan.hidden == 0) {
     add_linear("classifier", in, facts.classes);
     return;
@@ -117,8 +117,9 @@ std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   config.bind("model.depth", depth, "number of layers: 11, 13, 16 or 19");
   VggPlan plan = VggPlan::of_depth(depth);
   config.bind("model.batch_norm", plan.batch_norm, "batch norm behind each convolution");
-  config.bind("model.hidden", plan.hidden,
-              "outputs of the two hidden layers; 0: none, only one linear layer, as for CIFAR-10");
+  config.bind("model.hidden_units", plan.hidden,
+              "outputs of the two hidden layers; 0: only one linear layer without dropout, as for "
+              "CIFAR-10");
   VggOptions options;
   config.bind("model.dropout", options.dropout, "dropout behind each hidden layer, in [0, 1)");
   options.classifier = bind_classifier(config);

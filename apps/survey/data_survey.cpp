@@ -85,7 +85,9 @@ std::optional<double> mixing_of(const Examples& examples, Deal all) {
   std::vector<int64_t> order;
   for (const Piece& piece : examples.epoch(0, all)) {
     if (piece.length > 0) return std::nullopt;
-    for (const int64_t row : piece.rows) order.push_back(row % examples.count());
+    for (const int64_t row : piece.rows) {
+      if (row < examples.count()) order.push_back(row);  // the first of repeated rows
+    }
   }
   const double quality = shuffle_quality(order);
   return std::isfinite(quality) ? std::optional(quality) : std::nullopt;

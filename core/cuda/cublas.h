@@ -42,8 +42,8 @@ class CublasProducts {
 
   Workspace& workspace_;
   const bool tf32_;
-  std::unique_ptr<cublasLtContext, void (*)(cublasLtContext*)>
-      handle_;  // null before the first use
+  // null before the first use: many backends multiply nothing
+  std::unique_ptr<cublasLtContext, void (*)(cublasLtContext*)> handle_;
   RecentlyUsed<Key, std::unique_ptr<Plan>> plans_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/cuda/check.h"
 #include "core/cuda/device.h"
+#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {
@@ -44,6 +45,7 @@ struct Driver {
     if (status == CUDA_SUCCESS) return;
     const char* text = "unknown error";
     cuGetErrorString(status, &text);
+    if (status == CUDA_ERROR_OUT_OF_MEMORY) throw OutOfMemory(concat(call, ": ", text));
     throw Error(concat(call, ": ", text));
   }
 };

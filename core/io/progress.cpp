@@ -26,7 +26,7 @@ std::string numbers_text(const ProgressReport& p, const std::string& gap) {
   if (!std::isnan(p.loss)) text += gap + fmt::format("loss {:.4f}", p.loss);
   if (!p.metric.empty()) text += gap + p.metric;
   if (p.rate > 0.0) text += gap + fmt::format("{:.0f} {}/s", p.rate, p.unit);
-  if (p.reduction > 0.0) text += gap + fmt::format("{:.1f}x less", p.reduction);
+  if (p.reduction >= 1.05) text += gap + fmt::format("{:.1f}x less", p.reduction);
   if (!std::isnan(p.left_s)) text += gap + fmt::format("{} left", duration_text(p.left_s));
   return text;
 }

@@ -13,7 +13,7 @@ constexpr uint64_t kPurpose = uint64_t{0x6d697875} << 32;  // differs from other
 
 /// A logarithm of a uniform number in (0, 1).
 WISP_HD float log_uniform(uint32_t bits) {
-  return logarithm((static_cast<float>(bits >> 8) + 0.5f) * 5.9604644775390625e-8f);
+  return logarithm((static_cast<float>(bits >> 9) + 0.5f) * 1.1920928955078125e-7f);
 }
 
 /// Draws the larger of λ and 1 - λ, λ ~ Beta(alpha, alpha), for alpha <= 1. With uniform u and v,

@@ -36,7 +36,7 @@ void PhotoExamples::shape(const Piece& piece, Batch& batch) const {
 std::string PhotoExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {
   const int64_t key = piece.rows[static_cast<size_t>(row)], photo = key % count();
   const Tensor image = batch.inputs[0].rows(row, row + 1);
-  const std::string fault = write(piece, key, image.raw());
+  const std::string fault = write(piece, key, photo, image.raw());
   batch.samples.data<int64_t>()[row] = key;
   batch.targets.data<int32_t>()[row] = fault.empty() ? photos_->label(photo) : -1;
   if (fault.empty()) return {};
@@ -46,8 +46,8 @@ std::string PhotoExamples::fill(const Piece& piece, int64_t row, const Batch& ba
 }
 
 /// Returns the fault of a damaged photo.
-std::string PhotoExamples::write(const Piece& piece, int64_t key, std::byte* image) const {
-  const int64_t photo = key % count();
+std::string PhotoExamples::write(const Piece& piece, int64_t key, int64_t photo,
+                                 std::byte* image) const {
   std::string fault;
   try {
     std::string buffer;

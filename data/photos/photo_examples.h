@@ -43,7 +43,7 @@ class PhotoExamples final : public Examples {
   uint64_t digest() const override;
 
  private:
-  std::string write(const Piece& piece, int64_t key, std::byte* image) const;
+  std::string write(const Piece& piece, int64_t key, int64_t photo, std::byte* image) const;
   void count_bad(int64_t photo, const std::string& fault) const;
 
   const std::string name_;

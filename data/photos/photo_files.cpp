@@ -68,14 +68,10 @@ Inside inside(const std::string& folder) {
     const fs::path& path = entry->path();
     const std::string name = path.filename().string();
     if (name.starts_with(".")) continue;
-    std::error_code unknown;
-    const fs::file_type type = fs::status(path, unknown).type();
+    const fs::file_type type = type_behind_links(path);
     if (type == fs::file_type::not_found) {
       found.dangling.push_back(path);
-      continue;
-    }
-    WISP_CHECK(!unknown, path.string(), ": cannot be read: ", unknown.message());
-    if (type == fs::file_type::directory) {
+    } else if (type == fs::file_type::directory) {
       found.folders.push_back(name);
     } else {
       found.files.push_back(path);
@@ -132,8 +128,8 @@ std::vector<std::string> class_folders(const std::string& folder) {
 }
 
 FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::string>& classes) {
-  const Inside beside = inside(folder);
-  for (const std::string& name : beside.folders) {
+  const Inside top = inside(folder);
+  for (const std::string& name : top.folders) {
     WISP_CHECK(std::binary_search(classes.begin(), classes.end(), name), folder, "/", name,
                ": the training set has no class '", name, "'");
   }
@@ -142,7 +138,7 @@ FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::s
   const size_t prefix = (fs::path(folder) / "").string().size();
   std::vector<fs::path> others;
   for (size_t c = 0; c < classes.size(); ++c) {
-    if (!std::binary_search(beside.folders.begin(), beside.folders.end(), classes[c])) continue;
+    if (!std::binary_search(top.folders.begin(), top.folders.end(), classes[c])) continue;
     const FilesBelow below = files_below((fs::path(folder) / classes[c]).string());
     for (const fs::path& path : below.files) {
       if (is_photo(path)) {
@@ -157,8 +153,8 @@ FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::s
     if (!paths.empty()) found.notices.push_back(passed_over(folder, what, paths));
   };
   tell("files that are no .jpg, .png or .webp", others);
-  tell("files beside the class folders", beside.files);
-  tell("links to nothing beside the class folders", beside.dangling);
+  tell("files beside the class folders", top.files);
+  tell("links to nothing beside the class folders", top.dangling);
   WISP_CHECK(found.photos->count() > 0, folder, ": no .jpg, .png or .webp file in its ",
              classes.size(), " class folders");
   return found;

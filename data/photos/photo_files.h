@@ -38,7 +38,7 @@ struct FoundPhotos {
 };
 
 /// The names of the folders in `folder`, sorted as bytes, without hidden ones. Throws Error if the
-/// folder, or something in it, cannot be read.
+/// folder cannot be read, or a link in it not followed. A link to nothing is left out.
 std::vector<std::string> folders_in(const std::string& folder);
 /// The classes: folders_in(). Throws Error also if there are none.
 std::vector<std::string> class_folders(const std::string& folder);

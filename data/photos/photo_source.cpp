@@ -82,6 +82,8 @@ class PhotoSource final : public DataSource {
     at_least("data.validation", validation_, 0);
     at_least("data.block", order_.block, 0);
     at_least("data.repeats", order_.repeats, 1);
+    WISP_CHECK(augment_ || order_.repeats == 1, config.where("data.repeats"), ": data.repeats is ",
+               order_.repeats, ", but without data.augment the rows of a photo would be equal");
     at_least("data.max_bad", max_bad_, 0);
     at_least("data.brightness", options_.jitter.brightness, 0);
     at_least("data.contrast", options_.jitter.contrast, 0);

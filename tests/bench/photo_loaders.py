@@ -4,10 +4,10 @@
     photo_loaders.py make SOURCE DIR [COUNT]     # COUNT photos (2,000) in DIR/photos, made of the JPEGs below SOURCE
     photo_loaders.py run BENCH DIR [ROUNDS]      # BENCH is the program photo_loader_bench
 
-`make` blends two photos, scales the result to 512 x 384 or 384 x 512, adds grain, so that a file has about as many bytes as
+`make` scales two photos to 512 x 384 or 384 x 512, blends them, adds grain, so that a file has about as many bytes as
 a camera's at that size, and writes JPEGs of quality 90 in ten classes. It then makes DIR/ffcv.beton, if FFCV is there. Pack
-DIR/shards and DIR/raw yourself (docs/performance.md). `run` prints images/s of an epoch with two threads (or processes),
-and the ratio of the medians to Wisp's shards. All do a random resized crop of 224, a flip and a normalisation.
+DIR/shards and DIR/raw yourself (docs/images.md, Shards). `run` prints images/s of the fastest of three epochs with two
+threads (or processes), and the ratio of the medians to Wisp's shards. All do a random resized crop of 224, a flip and a normalisation.
 """
 import pathlib
 import random
@@ -105,7 +105,7 @@ def run(bench, folder, rounds=3):
         for name, command in commands.items():
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
-                print(f"{name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+                print(f"{name}: status {done.returncode}: {done.stderr.strip()[-300:]}", file=sys.stderr)
                 continue
             speeds[name].append(max(float(word) for word in done.stdout.split()))
     reference = statistics.median(speeds.get("wisp, shards") or [float("nan")])

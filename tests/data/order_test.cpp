@@ -92,7 +92,7 @@ TEST(CutSamples, GivesEachWorkerItsLanesOfBlocks) {
   }
 }
 
-/// Two workers; a step has three samples, each twice, and six of twenty are left out.
+/// A step has three of twenty samples, each twice. The second of two workers has the second half.
 TEST(CutSamples, RepeatsEachSampleOfAStep) {
   for (const int64_t block : {0, 4}) {
     std::vector<Order> steps;
@@ -117,9 +117,9 @@ TEST(CutSamples, RepeatsEachSampleOfAStep) {
       EXPECT_EQ(pieces[s].rows, Order(steps[s].begin() + 3, steps[s].end()));
   }
   const auto thrice = [] { cut_samples(20, 1, {.batch = 4}, "photos", {.repeats = 3}); };
-  EXPECT_EQ(
-      error_of(thrice),
-      "photos: a batch of 4 rows does not hold 3 of each of its samples, expected a multiple");
+  EXPECT_EQ(error_of(thrice),
+            "photos: a batch of 4 rows does not hold 3 of each of its samples, expected a multiple "
+            "(train.batch, data.repeats)");
 }
 
 TEST(CutSamples, RefusesTooFewForBlocks) {

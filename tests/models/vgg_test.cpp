@@ -140,8 +140,8 @@ TEST(Vgg, IsMadeByItsKeysAndRefusesOthers) {
   EXPECT_EQ(made("depth = 19\nbatch_norm = true", image_facts(32, 40, 1000)), 143'678'248);
   EXPECT_EQ(error_of([&] { made("depth = 17", kImageNet); }),
             "model.depth = 17, expected 11, 13, 16 or 19");
-  EXPECT_EQ(made("batch_norm = true\nhidden = 0", image_facts(32, 32, 10)), 14'728'266);
-  EXPECT_EQ(error_of([&] { made("hidden = -1", kImageNet); }),
+  EXPECT_EQ(made("batch_norm = true\nhidden_units = 0", image_facts(32, 32, 10)), 14'728'266);
+  EXPECT_EQ(error_of([&] { made("hidden_units = -1", kImageNet); }),
             "vgg: hidden layers of -1 outputs, expected 0 or more");
   EXPECT_EQ(error_of([&] { made("dropout = -0.5", kImageNet); }),
             "vgg: a dropout of -0.5, expected a number in [0, 1)");

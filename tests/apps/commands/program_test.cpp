@@ -234,7 +234,6 @@ TEST_F(Program, FailsIfItsOutputCannotBeWritten) {
                                                     {"diff", dir_ / "run", dir_ / "run"},
                                                     {"plan", config()},
                                                     {"data", config()},
-                                                    {"sweep", config(), "seed=1,2", "--dry"},
                                                     {"bench", "step", config(), "--seconds=0.1"},
                                                     {"completion", "bash"},
                                                     {"table"},

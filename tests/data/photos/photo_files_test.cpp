@@ -59,9 +59,9 @@ TEST(PhotoFiles, OfATestSetHaveTheClassesOfTheTrainingSet) {
 TEST(PhotoFiles, BehindALinkThatCannotBeFollowedAreAnError) {
   const TempDir dir;
   dir.write("photos/ants/a.jpg", "");
-  std::filesystem::create_symlink(dir / "photos/bees", dir / "photos/bees");
+  std::filesystem::create_symlink(std::string(300, 'x'), dir / "photos/bees");
   EXPECT_EQ(error_of([&] { class_folders(dir / "photos"); }),
-            dir / "photos/bees: cannot be read: Too many levels of symbolic links");
+            dir / "photos/bees: cannot be read: File name too long");
 }
 
 TEST(PhotoFiles, WhereThereAreNoneIsAnError) {

@@ -89,6 +89,9 @@ TEST_F(PhotoSource, ChecksItsKeys) {
   EXPECT_EQ(error("data.side = 100"),
             "run.toml:3: data.side is 100, expected at least data.size, 224");
   EXPECT_EQ(error("data.repeats = 0"), "run.toml:3: data.repeats is 0, expected at least 1");
+  EXPECT_EQ(error("data.repeats = 2\ndata.augment = false"),
+            "run.toml:3: data.repeats is 2, but without data.augment the rows of a photo would be "
+            "equal");
   EXPECT_EQ(error("data.max_bad = -1"), "run.toml:3: data.max_bad is -1, expected at least 0");
   EXPECT_EQ(error("data.crop_area = 0"),
             "run.toml:3: data.crop_area is 0, expected more than 0 and at most 1");

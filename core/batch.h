@@ -24,7 +24,7 @@ struct Batch {
   std::vector<Tensor> inputs;  // images: one tensor (N, H, W, C) in the compute dtype, normalised
   Tensor targets;              // i32; -1: no target, e.g. a damaged sample; undefined in inference
   Tensor lengths;              // (N) i64, the valid length of each padded row
-  Tensor samples;              // i64, one per row: keys of random draws
+  Tensor samples;              // i64, one per row: keys of augmentation and dropout
 
   int64_t count = 0;      // number of targets, ignored ones too: divisor of the loss
   int64_t ignored = 0;    // number of targets that are -1

@@ -25,8 +25,8 @@ struct Context {
   int rank = 0;
   int threads = 1;  // OpenMP threads of this context's host thread
   int64_t step = 0;
-  Tensor samples;  // i64, a key of dropout and mixup for each row of the batch: the row's sample,
-                   // or its column and position in a text
+  Tensor samples;  // i64, a dropout key for each row of the batch: the row's sample, or its column
+                   // and position in a text
 
   Tensor empty(Shape shape, DType dtype) const { return Tensor(shape, dtype, pool, stream.id()); }
   /// Zeroed memory for state that outlives a step. The zeros are there when the call returns.

@@ -92,6 +92,25 @@ TEST_F(Mixup, LossIsTheMeanOfBothLabelsLosses) {
   EXPECT_TRUE(std::isnan(loss(logits, {2, 6, 3, -1}, 0.0, shares))) << "a label out of range";
 }
 
+/// Numbers of PyTorch 2.15's cross_entropy in f64, with a distribution for each row in place of a
+/// label.
+TEST_F(Mixup, CrossEntropyIsPyTorchs) {
+  const Tensor x = tensor(
+      {3, 5}, {0.5, -1.25, 2.0, 0.0, 3.5, -2.0, 4.0, 0.25, 1.0, -0.5, 1.0, 1.0, -3.0, 2.5, 0.75});
+  const std::vector<double> expected = {-0.069015260, -0.004468182, -0.174966994, 0.001006800,
+                                        0.247443636,  -0.230906471, 0.300018046,  -0.074454134,
+                                        0.008602266,  -0.003259707, 0.039128393,  0.039128393,
+                                        -0.005827901, -0.101427447, 0.028998562};
+  Leaves leaves;
+  const Variable loss =
+      cross_entropy(leaves.make(worker_.context, x), tensor_of<int32_t>({2, 0, 3}), 0.1,
+                    tensor({3}, {0.75, 0.75, 1}, DType::f32));
+  EXPECT_NEAR(values(loss.value())[0], 2.7419713627430653, 1e-12);
+  backward(loss);
+  const std::vector<double> gradient = values(leaves.gradients()[0]);
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(gradient[i], expected[i], 1e-9) << i;
+}
+
 TEST_F(Mixup, RefusesWhatItCannotMix) {
   worker_.context.samples = sample_ids(2);
   const Tensor labels = tensor_of<int32_t>({0, 1});

@@ -78,18 +78,15 @@ def ffcv_loader(folder):
     from ffcv.loader import Loader, OrderOption
     from ffcv.transforms import NormalizeImage, RandomHorizontalFlip, ToTensor, ToTorchImage
 
-    mean, deviation = numpy.array(MEAN) * 255, numpy.array(DEVIATION) * 255
-    image = [RandomResizedCropRGBImageDecoder((224, 224)), RandomHorizontalFlip(), ToTensor(), ToTorchImage()]
+    normalise = NormalizeImage(numpy.array(MEAN) * 255, numpy.array(DEVIATION) * 255, numpy.float32)
+    image = [RandomResizedCropRGBImageDecoder((224, 224)), RandomHorizontalFlip(), normalise, ToTensor(), ToTorchImage()]
     return Loader(
         str(pathlib.Path(folder, "ffcv.beton")),
         batch_size=BATCH,
         num_workers=THREADS,
         order=OrderOption.RANDOM,
         drop_last=True,
-        pipelines={
-            "image": image + [NormalizeImage(mean, deviation, numpy.float32)],
-            "label": [IntDecoder(), ToTensor()],
-        },
+        pipelines={"image": image, "label": [IntDecoder(), ToTensor()]},
     )
 
 

@@ -87,6 +87,8 @@ struct Ledger {
   std::vector<double> given;          // gradients, summed over workers and steps
   std::vector<double> moved;          // updates made, at a learning rate of 1
   std::vector<double> owed;           // updates still to come from momenta and residuals
+  std::vector<double> tracked;        // of EF21: the sum of what the workers track
+  std::vector<double> tracked_sum;    // and the sum that each of them keeps
   std::vector<int> compressed_units;  // number of compressed units in each step of rank 0
   bool keeps = false;                 // whether the method keeps residuals
 };
@@ -163,7 +165,7 @@ class Runner {
       if (saved.name == "engaged") return saved.tensor.data<int64_t>();
     throw Error("nothing is ever compressed");
   }
-  /// Adds the updates that this rank's state will make later.
+  /// Adds the updates that this rank's state will make later, and what it tracks.
   void owe(Ledger& ledger) {
     std::map<std::string, size_t> begins;
     std::set<std::string> dense;  // dense segments, whose kept state moves nothing
@@ -177,8 +179,14 @@ class Runner {
       const TensorPart part = part_of_name(saved.name).value_or(TensorPart{saved.name});
       const std::string kind = part.whole.substr(0, part.whole.find('/'));
       const std::string segment = part.whole.substr(std::min(kind.size() + 1, part.whole.size()));
-      double weight = 0.0;
-      if (kind == "momentum") {
+      double weight = 1.0;
+      std::vector<double>* into = &ledger.owed;
+      if (kind == "tracked") {
+        into = &ledger.tracked;
+      } else if (kind == "tracked_sum") {
+        if (worker_.rank != 0) continue;  // equal on all ranks
+        into = &ledger.tracked_sum;
+      } else if (kind == "momentum") {
         const bool own = saved.on_resize == OnResize::redistribute_sum;
         if (!own && worker_.rank != 0) continue;  // equal on all ranks
         weight = weight_of_momentum(own);
@@ -191,7 +199,7 @@ class Runner {
       }
       const size_t begin = begins.at(segment) + static_cast<size_t>(part.begin);
       for (int64_t i = 0; i < saved.tensor.numel(); ++i)
-        ledger.owed[begin + static_cast<size_t>(i)] +=
+        (*into)[begin + static_cast<size_t>(i)] +=
             weight * static_cast<double>(saved.tensor.data<float>()[i]);
     }
   }
@@ -227,7 +235,7 @@ Ledger run(const Variant& variant, const Chain& chain) {
   for (size_t leg = 0; leg < legs.size(); ++leg) {
     std::mutex mutex;
     std::string next_layout;
-    ledger.owed.clear();
+    for (auto* each : {&ledger.owed, &ledger.tracked, &ledger.tracked_sum}) each->clear();
     const std::string from = dir / std::to_string(leg), to = dir / std::to_string(leg + 1);
     std::filesystem::create_directories(to);
     run_workers(legs[leg].workers, {.threads = 1}, [&](Worker& worker) {
@@ -245,7 +253,7 @@ Ledger run(const Variant& variant, const Chain& chain) {
       for (int64_t i = 0; i < kStepsOfLeg; ++i) runner.step(step + i, ledger);
       runner.save(to);
       const std::scoped_lock lock(mutex);
-      ledger.owed.resize(numel);
+      for (auto* each : {&ledger.owed, &ledger.tracked, &ledger.tracked_sum}) each->resize(numel);
       runner.owe(ledger);
       next_layout = runner.replica().sync().layout();
     });
@@ -318,6 +326,21 @@ TEST(ResumeChain, ConservesWhatMethodsKeep) {
     }
   }
   EXPECT_GT(kept, 15);
+}
+
+TEST(ResumeChain, KeepsTheSumOfWhatEf21Tracks) {
+  for (const char* feedback : {"ef21", "ef21_sgdm"}) {
+    const Variant variant{"topk", concat("compression.feedback = \"", feedback, "\"\n")};
+    for (size_t chain = 0; chain < 4; ++chain) {  // the others cut the model anew
+      SCOPED_TRACE(concat("chain ", chain, ", ", feedback));
+      const Ledger ledger = run(variant, chains()[chain]);
+      ASSERT_GT(norm(ledger.tracked_sum), 0.0);
+      std::vector<double> difference;
+      for (size_t i = 0; i < ledger.tracked.size(); ++i)
+        difference.push_back(ledger.tracked[i] - ledger.tracked_sum[i]);
+      EXPECT_LT(norm(difference) / norm(ledger.tracked_sum), 1e-5);
+    }
+  }
 }
 
 /// After a change of the number of workers, a run compresses the units of a run with that number.

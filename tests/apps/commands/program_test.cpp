@@ -337,6 +337,20 @@ TEST_F(Program, TakesTheShapeOfALayerAsItIsDocumented) {
   }
 }
 
+/// Batch systems limit a job's addresses, which cost nothing, to the memory that it asked for.
+TEST_F(Program, RunsWithinALimitOfAddresses) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"train", config(), "workers=2", "train.max_steps=2", "--out",
+                                 dir_ / "run"},
+        {"eval", dir_ / "run"}}) {
+    std::vector<std::string> command = {"/bin/sh", "-c", "ulimit -v 4000000; exec \"$0\" \"$@\"",
+                                        WISP_PROGRAM};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    start_command(command);
+    EXPECT_EQ(wait(), 0) << said();
+  }
+}
+
 TEST_F(Program, OnAReadOnlyFileSystemTheRunStaysAndTheErrorSaysWhere) {
   ASSERT_EQ(run({"train", config(), "train.max_steps=6", "--out", dir_ / "run"}), 0) << said();
   if (run_read_only({"true"}) != 0) GTEST_SKIP() << "needs to mount: " << said();

@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
@@ -15,6 +17,17 @@
 
 namespace wisp {
 namespace {
+
+/// A check of an option. CLI::Range lets NaN pass.
+CLI::Validator within(double least, double most) {
+  const auto refusal = [=](std::string& text) {
+    const double value = std::strtod(text.c_str(), nullptr);
+    return least <= value && value <= most
+               ? std::string()
+               : concat(text, ", expected a number from ", least, " to ", most);
+  };
+  return {refusal, ""};
+}
 
 struct StepArguments {
   ConfigArguments config;
@@ -53,7 +66,7 @@ void add_step(CLI::App& bench) {
   const auto arguments = std::make_shared<StepArguments>();
   arguments->config.add_to(command);
   command.add_option("--seconds", arguments->seconds, "duration of the measurement")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(within(0.0, 1e6))
       ->capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON line");
   command.callback([arguments] { run_step(*arguments); });
@@ -179,18 +192,18 @@ void add_codec(CLI::App& bench) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--ratio", options.ratio, "kept / total elements of sparse methods")
-      ->check(CLI::Range(1e-9, 1.0))
+      ->check(within(1e-9, 1.0))
       ->capture_default_str();
   command
       .add_option("--zero-rows", options.zero_rows,
                   "share of zero rows in a matrix, as in gradients of an embedding")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(within(0.0, 1.0))
       ->capture_default_str();
   command.add_option("--threads", options.threads, "OpenMP threads")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--seconds", options.seconds, "duration of the measurement of each method")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(within(0.0, 1e6))
       ->capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON line per method");
   command.add_option("overrides", arguments->overrides,

@@ -337,6 +337,14 @@ TEST_F(Program, TakesTheShapeOfALayerAsItIsDocumented) {
   }
 }
 
+TEST_F(Program, RefusesNumbersOutOfRange) {
+  for (const char* option :
+       {"--seconds=nan", "--seconds=inf", "--ratio=nan", "--ratio=2", "--zero-rows=-0.5"}) {
+    EXPECT_EQ(run({"bench", "codec", "--method=topk", "--numel=1000", option}), 2) << option;
+    EXPECT_NE(said().find(", expected a number from "), std::string::npos) << said();
+  }
+}
+
 /// Batch systems limit a job's addresses, which cost nothing, to the memory that it asked for.
 TEST_F(Program, RunsWithinALimitOfAddresses) {
   for (const std::vector<std::string>& arguments :

@@ -5,9 +5,14 @@
     photo_loaders.py run BENCH DIR [ROUNDS]      # BENCH is the program photo_loader_bench
 
 `make` scales two photos to 512 x 384 or 384 x 512, blends them, adds grain, so that a file has about as many bytes as
-a camera's at that size, and writes JPEGs of quality 90 in ten classes. It then makes DIR/ffcv.beton, if FFCV is there. Pack
-DIR/shards and DIR/raw yourself (docs/images.md, Shards). `run` prints images/s of the fastest of three epochs with two
-threads (or processes), and the ratio of the medians to Wisp's shards. All do a random resized crop of 224, a flip and a normalisation.
+a camera's at that size, and writes JPEGs of quality 90 in ten classes. It then makes DIR/ffcv.beton, if FFCV is there
+(Debian: python3-ffcv). Then pack:
+
+    wisp pack DIR/photos DIR/shards --side 0
+    wisp pack DIR/photos DIR/raw --raw --side 256
+
+`run` prints images/s of the fastest of three epochs with two threads (or processes), and the ratio of the medians to Wisp's
+shards. All do a random resized crop of 224, a flip and a normalisation.
 """
 import pathlib
 import random

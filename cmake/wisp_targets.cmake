@@ -22,6 +22,30 @@ else()
   set(wisp_sanitized PRIVATE)
 endif()
 
+# wisp_folders_together(TARGET): with CMAKE_UNITY_BUILD, the sources of a folder are compiled as one file. What its headers
+# declare is then read once. Local names must differ within a folder, and nowhere else.
+function(wisp_folders_together target)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    if(NOT IS_ABSOLUTE ${source})  # a generated one
+      cmake_path(GET source PARENT_PATH folder)
+      string(MAKE_C_IDENTIFIER "in_${folder}" folder)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# wisp_folders_together_later(TARGET): the same, at the end of this CMakeLists.txt, when all sources are known.
+function(wisp_folders_together_later target)
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL wisp_folders_together ${target})")
+endfunction()
+
+# wisp_alone(FILE...): sources compiled by themselves in a unity build too, as their local names are those of their neighbours
+function(wisp_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # wisp_archive(TARGET NAME DEPENDENCIES...): a static library, linked and installed as wisp::NAME.
 function(wisp_archive target name)
   add_library(${target} STATIC)
@@ -31,6 +55,7 @@ function(wisp_archive target name)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${ARGN} PRIVATE $<BUILD_INTERFACE:wisp_warnings>)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX)
+  wisp_folders_together_later(${target})
   if(WISP_SANITIZE)
     target_compile_options(${target} ${wisp_sanitized} ${wisp_sanitizer_flags})
     target_link_options(${target} PUBLIC ${wisp_sanitizer_flags})
@@ -102,6 +127,7 @@ endfunction()
 # wisp_test(NAME SOURCE...): one test program, one entry of ctest.
 function(wisp_test name)
   add_executable(${name} ${ARGN})
+  wisp_folders_together_later(${name})
   wisp_little_optimised(${name})
   if(WISP_PRECOMPILE)
     target_precompile_headers(${name} REUSE_FROM wisp_test_support)

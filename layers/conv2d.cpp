@@ -1,17 +1,9 @@
 #include "layers/conv2d.h"
 
-#include <cmath>
+#include "layers/init.h"
 
 namespace wisp {
 namespace {
-
-Init he_normal(int64_t fan) {
-  return {Init::Kind::normal, std::sqrt(2.0 / static_cast<double>(fan))};
-}
-
-Init uniform_for(int64_t fan) {
-  return {Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan))};
-}
 
 Shape weight_shape(int in, int out, Axes kernel, const ConvOptions& options) {
   WISP_CHECK(in > 0 && out > 0 && kernel.h > 0 && kernel.w > 0 && options.groups > 0 &&

@@ -1,15 +1,8 @@
 #include "layers/linear.h"
 
-#include <cmath>
+#include "layers/init.h"
 
 namespace wisp {
-namespace {
-
-Init uniform_for(int64_t in) {
-  return {Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(in))};
-}
-
-}  // namespace
 
 Linear::Linear(int64_t in, int64_t out, bool bias)
     : weight_(parameter("weight", {out, in}, uniform_for(in), /*decay=*/true, "linear")) {

@@ -1,6 +1,6 @@
 #include "layers/rnn.h"
 
-#include <cmath>
+#include "layers/init.h"
 
 namespace wisp {
 
@@ -9,9 +9,8 @@ Rnn::Rnn(int64_t inputs, int64_t hidden, const RnnOptions& options) : cell_(opti
   WISP_CHECK(inputs > 0 && hidden > 0, "rnn: ", inputs, " inputs and ", hidden,
              " units, expected positive numbers");
   const int64_t gates = Shape{spec.gates(), hidden}.numel();  // throws if too many
-  const double bound =
-      options.init_range > 0.0 ? options.init_range : 1.0 / std::sqrt(static_cast<double>(hidden));
-  const Init init{Init::Kind::uniform, bound};
+  const Init init = options.init_range > 0.0 ? Init{Init::Kind::uniform, options.init_range}
+                                             : uniform_for(hidden);
   for (int64_t d = 0; d < options.directions; ++d) {
     const std::string layer = concat("_l", options.index, d == 0 ? "" : "_reverse");
     directions_.push_back({parameter("weight_ih" + layer, {gates, inputs}, init, true, "rnn"),

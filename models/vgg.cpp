@@ -1,7 +1,8 @@
 #include "models/vgg.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "layers/init.h"
 
 namespace wisp {
 namespace {
@@ -10,9 +11,6 @@ constexpr int64_t kLeastSide = 32;  // smaller images leave nothing for the last
 constexpr int64_t kSide = 7;        // of the features behind the convolutions
 constexpr int kLinearPlaces[] = {0, 3, 6};
 constexpr Init kZero{Init::Kind::constant, 0.0};
-
-/// Source: He et al. 2015, equation 14 (the backward form).
-Init he_normal(int out) { return {Init::Kind::normal, std::sqrt(2.0 / (9.0 * out))}; }
 
 }  // namespace
 
@@ -71,7 +69,7 @@ void Vgg::add_linear(const std::string& name, int64_t in, int64_t out) {
 /// where ReLUs and pools have numbers too. Returns the number behind the stage's pool.
 int Vgg::add_stage(int64_t convolutions, int in, int out, int place) {
   for (int64_t i = 0; i < convolutions; ++i) {
-    convolutions_.emplace_back(i == 0 ? in : out, out, 3, ConvOptions{.pad = 1}, he_normal(out),
+    convolutions_.emplace_back(i == 0 ? in : out, out, 3, ConvOptions{.pad = 1}, he_normal(9 * out),
                                kZero);
     child(concat("features.", place++), convolutions_.back());
     if (plan_.batch_norm) {

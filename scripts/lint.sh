@@ -5,12 +5,12 @@
 #   lint.sh [BASE]
 #
 # clang-tidy reads the C++ files that differ from commit BASE (HEAD~1; none if there is no such commit, as in a shallow
-# clone), with the commands of build/release, which must be configured. BASE "all" means all files: half an hour and more.
+# clone), with the commands of build/lint, which is configured here. BASE "all" means all files: half an hour and more.
 set -eu
 
 cd -- "$(dirname -- "$0")/.."
 base=${1:-HEAD~1}
-commands=build/release/compile_commands.json
+commands=build/lint/compile_commands.json
 failed=0
 
 # verdict NAME STATUS
@@ -47,12 +47,9 @@ changed_sources() {
   done | sort -u
 }
 
-# tidy: reads the changed files that build/release compiles
+# tidy: reads the changed files that a release build compiles
 tidy() {
-  [ -f "$commands" ] || {
-    echo "lint: no $commands; first: cmake --preset release" >&2
-    return 1
-  }
+  cmake --preset release -B build/lint >/dev/null
   changed_sources | while read -r file; do
     ! grep -qF "\"$PWD/$file\"" "$commands" || echo "$file"
   done >build/lint_files

@@ -26,7 +26,7 @@ quickstart: 4. prints a table of accuracy, bytes and times; the runs stay in run
 END
 scripts/install_packages.sh
 
-[ -f build/release/build.ninja ] || cmake --preset release -DWISP_TESTS=OFF
+[ -f build/release/build.ninja ] || cmake --preset release -DWISP_TESTS=OFF -DCMAKE_UNITY_BUILD=ON
 cmake --build --preset release --target wisp
 
 echo "quickstart: looking for CIFAR-10"

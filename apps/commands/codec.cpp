@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct CodecLabArguments {
   std::string method;
   std::vector<std::string> overrides;
   LabRequest request;
@@ -39,7 +39,7 @@ Shape shape_of(const std::string& text) {
   }
 }
 
-void run(const Arguments& arguments) {
+void run_codec_lab(const CodecLabArguments& arguments) {
   const LabRequest& request = arguments.request;
   Config config = Config::from_text("", "command line", arguments.overrides);
   WISP_CHECK(!config.given("compression.method"), config.where("compression.method"),
@@ -72,7 +72,7 @@ void run(const Arguments& arguments) {
 void add_codec_lab(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
       "codec", "feed recorded gradients to a compression method, without a model");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CodecLabArguments>();
   command.add_option("--method", arguments->method, "one of `wisp methods`")->required();
   command.add_option("overrides", arguments->overrides,
                      "keys as for train: compression.ratio=0.01 optimizer.momentum=0.9");
@@ -103,7 +103,7 @@ void add_codec_lab(CLI::App& program) {
       "of worker R after the last step), payload_R.bin (its payloads in the last step:\n"
       "for each round and outlet u32 round, u32 outlet, u64 bytes, and the bytes), and\n"
       "steps.jsonl.");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_codec_lab(*arguments); });
 }
 
 }  // namespace wisp

@@ -12,14 +12,14 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct DataArguments {
   ConfigArguments config;
   std::string write;
   int64_t count = 16;
   bool json = false;
 };
 
-void run(const Arguments& arguments) {
+void run_data(const DataArguments& arguments) {
   Prepared prepared = arguments.config.prepare();
   prepared.load();
   // Written first, so that a write error is reported before all data is read.
@@ -36,7 +36,7 @@ void run(const Arguments& arguments) {
 
 void add_data(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("data", "describe the data of a configuration");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DataArguments>();
   arguments->config.add_to(command);
   CLI::Option& write = *command.add_option(
       "--write", arguments->write, "folder for pictures of the first training samples, augmented");
@@ -50,7 +50,7 @@ void add_data(CLI::App& program) {
       "  wisp data apps/configs/cifar10_resnet20.toml --write pictures\n"
       "Reads all splits in order and leaves nothing out. Training samples are augmented as in the "
       "first epoch.");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_data(*arguments); });
 }
 
 }  // namespace wisp

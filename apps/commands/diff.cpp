@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kDifferent = 1, kTrouble = 2;
 
-struct Arguments {
+struct DiffArguments {
   std::string a, b;
 };
 
 /// Prints the differences and returns the exit status.
-int run(const Arguments& arguments) {
+int run_diff(const DiffArguments& arguments) {
   try {
     const RunRecord a = RunRecord::read(arguments.a), b = RunRecord::read(arguments.b);
     fmt::print("{}", diff_text(a, b));
@@ -32,7 +32,7 @@ int run(const Arguments& arguments) {
 
 void add_diff(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("diff", "print the differences between two runs");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DiffArguments>();
   command.add_option("run", arguments->a, "run directory")->required();
   command.add_option("other", arguments->b, "run directory to compare with")->required();
   command.footer(
@@ -41,7 +41,7 @@ void add_diff(CLI::App& program) {
       "Compares configurations, programs and the records of each step. Times are shown, but do\n"
       "not count. Exit status: 0 equal, 1 different, 2 trouble.");
   command.callback([arguments] {
-    if (const int status = run(*arguments)) throw ExitStatus{status};
+    if (const int status = run_diff(*arguments)) throw ExitStatus{status};
   });
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Arguments {
+struct EvalArguments {
   std::string run;
   std::vector<std::string> overrides;
   std::string checkpoint = "last";
@@ -48,8 +48,9 @@ std::string name_of(const BeamOptions& beam, const std::string& words) {
 }
 
 /// Decodes by the best path and, if given, by the search `beam`.
-std::vector<Decoded> decode_all(const Arguments& arguments, const std::optional<BeamOptions>& beam,
-                                const Prepared& run, Inference& model) {
+std::vector<Decoded> decode_all(const EvalArguments& arguments,
+                                const std::optional<BeamOptions>& beam, const Prepared& run,
+                                Inference& model) {
   const std::vector<Heard> heard = hear(model, run, Split::test, [](const std::string& damage) {
     fmt::print(stderr, "wisp: {}\n", damage);
   });
@@ -168,7 +169,7 @@ void print_json(const RunEvaluation& evaluation, const std::vector<Decoded>& way
   fmt::print("{}\n", object.dump(2, ' ', false, ordered_json::error_handler_t::replace));
 }
 
-void run(const Arguments& arguments) {
+void run_eval(const EvalArguments& arguments) {
   const Facts facts = RunFacts::read(arguments.run).facts;
   if (arguments.decodes()) check_hears(facts, "--speakers, --beam, --lm, --alignment");
   if (!arguments.predictions.empty()) check_predictions(facts, "--predictions");
@@ -214,7 +215,7 @@ void add_eval(CLI::App& program) {
       "--speakers, --beam, --lm and --alignment are for speech. They count the test set's errors "
       "by speaker, for the likeliest\n"
       "label of each frame and for the search.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<EvalArguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");
   command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step")
@@ -227,7 +228,7 @@ void add_eval(CLI::App& program) {
   command.add_option("--alignment", arguments->alignment,
                      "write each reference text above the recognised text to this file");
   command.add_flag("--json", arguments->json, "print JSON");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_eval(*arguments); });
 }
 
 }  // namespace wisp

@@ -8,14 +8,14 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct ExportArguments {
   std::string run;
   std::string to;
   std::vector<std::string> overrides;
   std::string checkpoint = "last";
 };
 
-void run(const Arguments& arguments) {
+void run_export(const ExportArguments& arguments) {
   const std::vector<std::string> notices =
       export_run(arguments.run, arguments.to, arguments.overrides, arguments.checkpoint);
   for (const std::string& notice : notices) fmt::print(stderr, "wisp: {}\n", notice);
@@ -27,7 +27,7 @@ void run(const Arguments& arguments) {
 void add_export(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("export", "write the model of a run's checkpoint for other programs");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExportArguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command
       .add_option("--to", arguments->to,
@@ -47,7 +47,7 @@ void add_export(CLI::App& program) {
       "Carried state goes in as state_0, ..., zeros at the beginning, and comes out as\n"
       "state_0_after, ... Spectrograms are read one at a time, (1, frames, F), with any number\n"
       "of frames.");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_export(*arguments); });
 }
 
 }  // namespace wisp

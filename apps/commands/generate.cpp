@@ -12,13 +12,13 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct GenerateArguments {
   AskedRun run;
   std::string prompt;
   GenerateOptions options;
 };
 
-void print_text(TextReader& reader, const Prompt& prompt, const Arguments& arguments) {
+void print_text(TextReader& reader, const Prompt& prompt, const GenerateArguments& arguments) {
   const std::vector<std::string>& words = reader.vocabulary().words();
   WordsAsText text;
   const auto print = [&](int32_t token) {
@@ -54,7 +54,7 @@ void print_json(TextReader& reader, const Prompt& prompt, const GenerateOptions&
   fmt::print("{}\n", object.dump());
 }
 
-void run(Arguments& arguments) {
+void run_generate(GenerateArguments& arguments) {
   check(arguments.options);  // fails before the model is read and the prompt is printed
   const std::unique_ptr<Inference> model = arguments.run.open();
   TextReader reader(*model);
@@ -81,7 +81,7 @@ void add_generate(CLI::App& program) {
       "as <unk>, which is never\n"
       "drawn. --json prints an object with the model's log probabilities of the words, independent "
       "of the temperature.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<GenerateArguments>();
   GenerateOptions& options = arguments->options;
   arguments->run.add_to(command);
   command.add_option("--prompt", arguments->prompt, "words to continue");
@@ -99,7 +99,7 @@ void add_generate(CLI::App& program) {
   command
       .add_option("--seed", options.seed, "seed of the draws; the same seed gives the same text")
       ->capture_default_str();
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_generate(*arguments); });
 }
 
 }  // namespace wisp

@@ -9,14 +9,14 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   std::string file;
   ConfigArguments config;
   std::string out;
   bool overwrite = false;
 };
 
-void run(const Arguments& arguments) {
+void run_import(const ImportArguments& arguments) {
   const std::string out = arguments.out.empty() ? "runs/" + arguments.config.stem() : arguments.out;
   import_run(arguments.config.load(), arguments.file, out,
              arguments.overwrite ? RunDirectory::Open::overwrite : RunDirectory::Open::create);
@@ -29,7 +29,7 @@ void run(const Arguments& arguments) {
 void add_import(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
       "import", "make a run from a safetensors file of weights with PyTorch's names");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ImportArguments>();
   command.add_option("file", arguments->file, "safetensors file: torchvision's names for ResNets")
       ->required()
       ->check(CLI::ExistingFile);
@@ -42,7 +42,7 @@ void add_import(CLI::App& program) {
       "The config has the model, data and workers. To fine-tune, also with another number of "
       "classes, train\n"
       "with model.init=FILE instead.");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_import(*arguments); });
 }
 
 }  // namespace wisp

@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct LanguageModelArguments {
   std::string text, out, perplexity;
   int32_t order = 3;
 };
@@ -37,7 +37,7 @@ void print_score(const std::string& file, const NgramScore& score) {
   fmt::print("\n");
 }
 
-void run(const Arguments& arguments) {
+void run_lm(const LanguageModelArguments& arguments) {
   const bool writes = !arguments.out.empty(), scores = !arguments.perplexity.empty();
   if (!writes && !scores) throw CLI::RequiredError("--out or --perplexity");
   const std::string text = read(arguments.text), scored = scores ? read(arguments.perplexity) : "";
@@ -55,7 +55,7 @@ void run(const Arguments& arguments) {
 void add_lm(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("lm", "train an n-gram model of words on a text, for beam search");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<LanguageModelArguments>();
   command.add_option("text", arguments->text, "UTF-8 text with a sentence on each line")
       ->required();
   command.add_option("--order", arguments->order, "number of words of the longest n-grams")
@@ -70,7 +70,7 @@ void add_lm(CLI::App& program) {
       "The model uses interpolated Kneser-Ney smoothing. Words are separated by white space and "
       "kept as written. Words that the\n"
       "text does not have are scored as <unk>.");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_lm(*arguments); });
 }
 
 }  // namespace wisp

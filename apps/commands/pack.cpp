@@ -19,7 +19,7 @@ namespace {
 constexpr int kBySignal = 128;      // exit status of a program that a signal stopped
 constexpr size_t kMostDamaged = 5;  // damaged photos that are listed
 
-struct Arguments {
+struct PackArguments {
   std::string photos, out;
   PackOptions options;
 };
@@ -59,7 +59,7 @@ void pack(const FoundPhotos& found, const std::vector<std::string>& classes, con
   print_packed(packed, out);
 }
 
-void run(const Arguments& arguments) {
+void run_pack(const PackArguments& arguments) {
   const PackOptions& options = arguments.options;
   WISP_CHECK(!options.raw || options.side > 0,
              "pack: --raw needs --side, the shorter side of the photos in pixels");
@@ -79,7 +79,7 @@ void run(const Arguments& arguments) {
 void add_pack(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("pack", "pack photos in class folders into a few large files");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PackArguments>();
   PackOptions& options = arguments->options;
   command
       .add_option("photos", arguments->photos,
@@ -109,7 +109,7 @@ void add_pack(CLI::App& program) {
       "damaged ones, which are\n"
       "named if they had to be scaled. A stopped command leaves no part of a set; the same command "
       "goes on with what\nis missing.");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_pack(*arguments); });
 }
 
 }  // namespace wisp

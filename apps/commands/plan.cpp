@@ -9,12 +9,12 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct PlanArguments {
   ConfigArguments config;
   bool json = false;
 };
 
-void run(const Arguments& arguments) {
+void run_plan(const PlanArguments& arguments) {
   const Prepared prepared = arguments.config.prepare();
   const int workers = prepared.options().workers;
   const auto text = arguments.json ? exchange_json : exchange_table;
@@ -26,7 +26,7 @@ void run(const Arguments& arguments) {
 void add_plan(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("plan", "print the planned exchange of a run, layer by layer");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PlanArguments>();
   arguments->config.add_to(command);
   command.add_flag("--dry")->group("");  // accepted from older command lines; not in --help
   command.add_flag("--json", arguments->json, "print one JSON object");
@@ -38,7 +38,7 @@ void add_plan(CLI::App& program) {
       "the 16 bytes of the status.\n"
       "A layer counts as a unit of its own, with a mean where steps differ. The totals count the "
       "actual units.");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_plan(*arguments); });
 }
 
 }  // namespace wisp

@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct PredictArguments {
   AskedRun run;
   int64_t top = 3;
 };
@@ -41,7 +41,7 @@ void print_text(const Prediction& prediction) {
   fmt::print("{}\n", line);
 }
 
-void run(Arguments& arguments) {
+void run_predict(PredictArguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   bool failed = false;
   predict(*model, arguments.run.files, arguments.top, [&](const Prediction& prediction) {
@@ -64,12 +64,12 @@ void add_predict(CLI::App& program) {
       "scaled to their size.\n"
       "--json prints one object per line. A file that cannot be read is reported and skipped, and "
       "the exit status is 1.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PredictArguments>();
   arguments->run.add_to(command, "photos: JPEG, PNG, ...");
   command.add_option("--top", arguments->top, "number of classes printed for each photo")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_predict(*arguments); });
 }
 
 }  // namespace wisp

@@ -11,12 +11,12 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct ReportArguments {
   std::vector<std::string> runs;
   std::string html;
 };
 
-void run(const Arguments& arguments) {
+void run_report(const ReportArguments& arguments) {
   std::vector<RunRecord> runs;
   for (const std::string& path : arguments.runs) runs.push_back(RunRecord::read(path));
   fmt::print("{}", report_table(runs));
@@ -27,11 +27,11 @@ void run(const Arguments& arguments) {
 
 void add_report(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("report", "compare runs");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ReportArguments>();
   command.add_option("runs", arguments->runs, "run directories")->required();
   command.add_option("--html", arguments->html, "write a page with curves, bytes and time lanes");
   command.footer("Example:\n  wisp report runs/dense runs/dgc --html report.html");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_report(*arguments); });
 }
 
 }  // namespace wisp

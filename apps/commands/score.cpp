@@ -39,7 +39,7 @@ void print_json(const std::string& file, const Score& score) {
   fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-void run(AskedRun& asked) {
+void run_score(AskedRun& asked) {
   const std::unique_ptr<Inference> model = asked.open();
   WISP_CHECK(asked.files.size() == 1, "one text is scored at a time, and there are ",
              asked.files.size(), ": ", fmt::format("{}", fmt::join(asked.files, ", ")));
@@ -63,7 +63,7 @@ void add_score(CLI::App& program) {
       "<unk>.");
   const auto arguments = std::make_shared<AskedRun>();
   arguments->add_to(command, "UTF-8 text");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_score(*arguments); });
 }
 
 }  // namespace wisp

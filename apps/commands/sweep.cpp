@@ -9,13 +9,13 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct SweepArguments {
   std::string config, out;
   std::vector<std::string> overrides;
   int jobs = 1;
 };
 
-void run(const Arguments& arguments) {
+void run_sweep(const SweepArguments& arguments) {
   const std::string stem = std::filesystem::path(arguments.config).stem().string();
   SweepRequest request;
   request.program = std::filesystem::read_symlink("/proc/self/exe").string();
@@ -33,7 +33,7 @@ void run(const Arguments& arguments) {
 
 void add_sweep(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("sweep", "train every combination of some values");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SweepArguments>();
   command.add_option("config", arguments->config, "TOML file")
       ->required()
       ->check(CLI::ExistingFile);
@@ -51,7 +51,7 @@ void add_sweep(CLI::App& program) {
       "A key that a combination does not have (compression.ratio without a sparse method) is\n"
       "left out there. The same command continues a stopped sweep. Writes OUT/sweep.csv, a row\n"
       "per run, and OUT/sweep.md, mean and standard deviation over the seeds.");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_sweep(*arguments); });
 }
 
 }  // namespace wisp

@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct TableArguments {
   std::string name, data, scale, out = "tables";
   std::vector<std::string> overrides;
   int64_t seeds = 0;
@@ -18,7 +18,7 @@ struct Arguments {
   bool dry = false, show = false;
 };
 
-void run(const Arguments& arguments) {
+void run_table(const TableArguments& arguments) {
   if (arguments.name.empty()) return list_tables(arguments.out);
   TableFile table = TableFile::read(find_table(arguments.name));
   if (arguments.seeds > 0) {
@@ -47,7 +47,7 @@ void run(const Arguments& arguments) {
 
 void add_table(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("table", "reproduce a table of a paper");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TableArguments>();
   command.add_option("table", arguments->name,
                      "name of a table, or a TOML file; without it, the tables are listed");
   command.add_option("overrides", arguments->overrides,
@@ -82,7 +82,7 @@ void add_table(CLI::App& program) {
       "writes\n"
       "OUT/TABLE-SCALE/table.md, table.html and results.csv. The same command goes on where a\n"
       "table was stopped.");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_table(*arguments); });
 }
 
 }  // namespace wisp

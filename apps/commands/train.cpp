@@ -13,18 +13,18 @@ namespace {
 
 constexpr int kSignalStatus = 128;  // plus the signal's number, as shells report it
 
-struct Arguments {
+struct TrainArguments {
   ConfigArguments config;
   std::string out;
   bool resume = false, overwrite = false, quiet = false;
 };
 
-RunDirectory::Open how_to_open(const Arguments& arguments) {
+RunDirectory::Open how_to_open(const TrainArguments& arguments) {
   if (arguments.resume) return RunDirectory::Open::resume;
   return arguments.overwrite ? RunDirectory::Open::overwrite : RunDirectory::Open::create;
 }
 
-void run(const Arguments& arguments) {
+void run_train(const TrainArguments& arguments) {
   const std::string out = arguments.out.empty() ? "runs/" + arguments.config.stem() : arguments.out;
   // The handler is set at the first question, before the first step; there is nothing to save
   // earlier.
@@ -53,13 +53,13 @@ void add_train(CLI::App& program) {
       "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 finish and save the current step. A second "
       "Ctrl-C or SIGTERM, or any of\n"
       "them before the first step, ends the run at once.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TrainArguments>();
   arguments->config.add_to(command);
   command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");
   command.add_flag("--resume", arguments->resume, "resume from the checkpoint in --out");
   command.add_flag("--overwrite", arguments->overwrite, "replace the run in --out");
   command.add_flag("--quiet", arguments->quiet, "print no progress, only warnings and errors");
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_train(*arguments); });
 }
 
 }  // namespace wisp

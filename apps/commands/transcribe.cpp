@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct TranscribeArguments {
   AskedRun run;
   AskedBeam beam;
 };
@@ -39,7 +39,7 @@ void print_json(const Transcript& transcript) {
   fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-void run(Arguments& arguments) {
+void run_transcribe(TranscribeArguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   std::optional<NgramModel> words;
   const std::optional<BeamOptions> beam = arguments.beam.open(words, model->facts().names);
@@ -65,10 +65,10 @@ void add_transcribe(CLI::App& program) {
       "with each word's begin and end in seconds and the model's confidence in it. A file that "
       "cannot be read is reported and\n"
       "skipped, and the exit status is 1.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TranscribeArguments>();
   arguments->run.add_to(command, "sound files: FLAC, WAV, SPHERE");
   arguments->beam.add_to(command);
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_transcribe(*arguments); });
 }
 
 }  // namespace wisp

@@ -15,14 +15,14 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
+struct TuneLmArguments {
   AskedRun run;
   AskedBeam beam{.options = {}};
   std::vector<double> alphas{0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5};
   std::vector<double> betas{0.0, 0.5, 1.0, 1.5, 2.0, 3.0};
 };
 
-std::vector<Heard> hear_validation(const Arguments& arguments, Inference& model) {
+std::vector<Heard> hear_validation(const TuneLmArguments& arguments, Inference& model) {
   const std::string& path = arguments.run.path;
   Prepared run(Config::load(RunDirectory(path, RunDirectory::Open::resume).file("config.toml"),
                             arguments.run.overrides));
@@ -41,7 +41,7 @@ nlohmann::ordered_json json_of(const TriedWeights& tried) {
           {"cer", tried.errors.characters.rate()}};
 }
 
-void run(Arguments& arguments) {
+void run_tune_lm(TuneLmArguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   check_hears(model->facts(), "tune-lm");
   std::optional<NgramModel> words;
@@ -75,7 +75,7 @@ void add_tune_lm(CLI::App& program) {
       "  wisp tune-lm runs/own --lm text.arpa\n"
       "Searches with each pair of --alphas and --betas. wisp eval and wisp transcribe take the "
       "pair with the fewest errors.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TuneLmArguments>();
   arguments->run.add_to(command);
   arguments->beam.add_search_to(command).required();
   command.add_option("--alphas", arguments->alphas, "weights of the words' log probability to try")
@@ -84,7 +84,7 @@ void add_tune_lm(CLI::App& program) {
   command.add_option("--betas", arguments->betas, "bonuses per word to try")
       ->delimiter(',')
       ->capture_default_str();
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run_tune_lm(*arguments); });
 }
 
 }  // namespace wisp

@@ -14,17 +14,17 @@ struct Column {
   double StepRow::*value;
 };
 
-constexpr Column kColumns[] = {{"loss", &StepRow::loss},
-                               {"metric", &StepRow::metric},
-                               {"bytes_encoded", &StepRow::bytes_encoded},
-                               {"bytes_sent", &StepRow::bytes_sent},
-                               {"bytes_received", &StepRow::bytes_received}};
+constexpr Column kCompared[] = {{"loss", &StepRow::loss},
+                                {"metric", &StepRow::metric},
+                                {"bytes_encoded", &StepRow::bytes_encoded},
+                                {"bytes_sent", &StepRow::bytes_sent},
+                                {"bytes_received", &StepRow::bytes_received}};
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 std::optional<FirstDifference> difference(const StepRow& a, const StepRow& b,
                                           const std::string& metric) {
-  for (const Column& column : kColumns) {
+  for (const Column& column : kCompared) {
     const double of_a = a.*column.value, of_b = b.*column.value;
     const bool of_metric = column.value == &StepRow::metric;
     if (!same(of_a, of_b))

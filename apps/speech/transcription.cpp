@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kImpossible = -std::numeric_limits<double>::infinity();
+constexpr double kNoPath = -std::numeric_limits<double>::infinity();
 
 /// A character of a path, with its consecutive frames.
 struct Character {
@@ -42,7 +42,7 @@ std::vector<Character> characters_of(const Frames& frames, std::span<const int32
 class TextPaths {
  public:
   explicit TextPaths(std::span<const int32_t> text)
-      : text_(text), best_(2 * text.size() + 1, kImpossible) {
+      : text_(text), best_(2 * text.size() + 1, kNoPath) {
     best_[0] = 0.0;  // before the first frame: one step leads to the first character
   }
 
@@ -119,8 +119,8 @@ std::vector<int32_t> best_path_of(const Frames& frames, std::span<const int32_t>
   }
   const size_t states = paths.states();
   size_t state = paths.likeliest_end();
-  WISP_CHECK(paths.log_probability(state) > kImpossible, count, " frames have no path of ",
-             text.size(), " labels");
+  WISP_CHECK(paths.log_probability(state) > kNoPath, count, " frames have no path of ", text.size(),
+             " labels");
   std::vector<int32_t> path(count);
   std::vector<uint8_t> steps(std::min(block, count) * states);
   const auto steps_into = [&](size_t t) {

@@ -28,7 +28,7 @@ void plain_kernel(int64_t depth, const float* block, const float* strip, float* 
 
 // Distance of prefetch in a strip. Strips of large layers come from memory; at 8 KiB memory keeps
 // up with the products of 20 rows (f32, 1500 x 6000: 110 GFLOP/s without, 250 with; peak 250).
-constexpr int64_t kAhead = 128 * kStripColumns;
+constexpr int64_t kStripAhead = 128 * kStripColumns;
 
 __attribute__((target("avx512f"))) inline void put(__m512 sum, float* into, bool add) {
   _mm512_storeu_ps(into, add ? _mm512_add_ps(_mm512_loadu_ps(into), sum) : sum);
@@ -42,7 +42,7 @@ __attribute__((target("avx512f"))) void avx512_kernel(int64_t depth, const float
 #pragma GCC unroll 24
   for (int r = 0; r < kRows; ++r) row[r] = _mm512_setzero_ps();
   for (int64_t p = 0; p < depth; ++p) {
-    _mm_prefetch(strip + kAhead, _MM_HINT_T0);
+    _mm_prefetch(strip + kStripAhead, _MM_HINT_T0);
     const __m512 right = _mm512_loadu_ps(strip);
 #pragma GCC unroll 24
     for (int r = 0; r < kRows; ++r)
@@ -62,7 +62,7 @@ __attribute__((target("avx512f,avx512bf16"))) void bf16_kernel(int64_t depth, co
 #pragma GCC unroll 24
   for (int r = 0; r < kRows; ++r) row[r] = _mm512_setzero_ps();
   for (int64_t p = 0; p < depth; p += 2) {
-    _mm_prefetch(strip + 2 * kAhead, _MM_HINT_T0);
+    _mm_prefetch(strip + 2 * kStripAhead, _MM_HINT_T0);
     const auto right = reinterpret_cast<__m512bh>(_mm512_loadu_si512(strip));
 #pragma GCC unroll 24
     for (int r = 0; r < kRows; ++r) {
@@ -85,7 +85,7 @@ __attribute__((target("avx2,fma"))) void avx2_kernel(int64_t depth, const float*
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) row[r][0] = row[r][1] = _mm256_setzero_ps();
   for (int64_t p = 0; p < depth; ++p) {
-    _mm_prefetch(strip + kAhead, _MM_HINT_T0);
+    _mm_prefetch(strip + kStripAhead, _MM_HINT_T0);
     const __m256 low = _mm256_loadu_ps(strip), high = _mm256_loadu_ps(strip + 8);
 #pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {

@@ -44,8 +44,6 @@ BatchNormTarget<T> target_of(const GradSlot& slot) {
   return {slot.into.data<T>(), slot.accumulate};
 }
 
-GradSlot slot_or_none(const GradSlot* slot) { return slot ? *slot : GradSlot{}; }
-
 /// The library's instruction set, with the names of ONEDNN_MAX_CPU_ISA.
 std::string instruction_set() {
   switch (const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa()) {

@@ -35,7 +35,7 @@ void pack_rows(Strided<S> from, int64_t rows, int64_t depth, T* packed) {
 constexpr int64_t kSquare = kStripColumns;
 
 // Depths of prefetch: CPUs do not predict lines so far apart.
-constexpr int64_t kAhead = 32;
+constexpr int64_t kRowsAhead = 32;
 
 /// Packs `depth` depths of a whole strip whose columns are contiguous.
 template <class T, class S>
@@ -60,8 +60,8 @@ WISP_CLONES void pack_depths(const Strided<S> from, const int64_t depth, T* pack
   for (int64_t p = 0; p < depth; p += k, packed += k * kStripColumns)
     for (int64_t i = 0; i < k; ++i) {
       const S* source = from.data + (p + i) * from.row_stride;
-      __builtin_prefetch(source + kAhead * from.row_stride);
-      __builtin_prefetch(source + kAhead * from.row_stride + kStripColumns - 1);
+      __builtin_prefetch(source + kRowsAhead * from.row_stride);
+      __builtin_prefetch(source + kRowsAhead * from.row_stride + kStripColumns - 1);
       for (int64_t j = 0; j < kStripColumns; ++j) packed[j * k + i] = rounded<T>(source[j]);
     }
 }

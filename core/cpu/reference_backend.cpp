@@ -29,8 +29,6 @@ void add_scaled(T scale, const T* x, T* into, int64_t n) {
   for (int64_t i = 0; i < n; ++i) into[i] += scale * x[i];
 }
 
-GradSlot slot_or_none(const GradSlot* slot) { return slot ? *slot : GradSlot{}; }
-
 // ---- gemm
 
 template <class T>
@@ -320,7 +318,7 @@ class ReferenceBackend final : public Backend {
   int64_t rnn_saved_bytes(const RnnSpec& spec, DType activations) const override {
     int64_t element = 0;
     dispatch_float(wide_of(activations), "rnn", [&](auto zero) {
-      element = static_cast<int64_t>(sizeof zero) * RnnKept<decltype(zero)>::numel(spec);
+      element = static_cast<int64_t>(sizeof zero) * ReferenceRnnKept<decltype(zero)>::numel(spec);
     });
     return spec.directions * element;
   }
@@ -334,11 +332,11 @@ class ReferenceBackend final : public Backend {
       const Target<T> output({y}), h_after({after.h}), c_after({after.c});
       std::vector<T> unsaved;
       if (!saved.defined())
-        unsaved.resize(static_cast<size_t>(spec.directions * RnnKept<T>::numel(spec)));
+        unsaved.resize(static_cast<size_t>(spec.directions * ReferenceRnnKept<T>::numel(spec)));
       T* all = saved.defined() ? reinterpret_cast<T*>(saved.raw()) : unsaved.data();
       for (int64_t d = 0; d < spec.directions; ++d) {
         const RnnFactors<T> factors(layers[static_cast<size_t>(d)], x);
-        const auto kept = RnnKept<T>::of(spec, all, d);
+        const auto kept = ReferenceRnnKept<T>::of(spec, all, d);
         rnn_forward(spec, d, input.data(), factors, h_before.data(), c_before.data(), x.dtype(),
                     kept, output.data());
         const int64_t width = spec.directions * spec.hidden;
@@ -352,20 +350,20 @@ class ReferenceBackend final : public Backend {
   void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
               GradSlot* dx) override {
-    submit(stream, y, "rnn_dx",
-           [=, layers = copy_of(weights), dx_slot = slot_or_none(dx)](auto zero) {
-             using T = decltype(zero);
-             const Source<T> output(y), gradient(dy), h_before(before.h), c_before(before.c);
-             const Target<T> into(dx_slot);
-             for (int64_t d = 0; d < spec.directions; ++d) {
-               const RnnFactors<T> factors(layers[static_cast<size_t>(d)], y);
-               const auto kept = RnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
-               rnn_gate_gradients(spec, d, output.data(), gradient.data(), factors, h_before.data(),
-                                  c_before.data(), kept);
-               if (into.data())
-                 rnn_input_gradient(spec, factors, kept, dx_slot.accumulate || d > 0, into.data());
-             }
-           });
+    submit(
+        stream, y, "rnn_dx", [=, layers = copy_of(weights), dx_slot = slot_or_none(dx)](auto zero) {
+          using T = decltype(zero);
+          const Source<T> output(y), gradient(dy), h_before(before.h), c_before(before.c);
+          const Target<T> into(dx_slot);
+          for (int64_t d = 0; d < spec.directions; ++d) {
+            const RnnFactors<T> factors(layers[static_cast<size_t>(d)], y);
+            const auto kept = ReferenceRnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
+            rnn_gate_gradients(spec, d, output.data(), gradient.data(), factors, h_before.data(),
+                               c_before.data(), kept);
+            if (into.data())
+              rnn_input_gradient(spec, factors, kept, dx_slot.accumulate || d > 0, into.data());
+          }
+        });
   }
 
   void rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x, const Tensor& y,
@@ -376,7 +374,7 @@ class ReferenceBackend final : public Backend {
       const Source<T> input(x), output(y), h_before(before.h);
       for (int64_t d = 0; d < spec.directions; ++d) {
         const RnnWeightTargets<T> into(slots[static_cast<size_t>(d)]);
-        const auto kept = RnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
+        const auto kept = ReferenceRnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
         rnn_weight_gradients(spec, d, input.data(), output.data(), h_before.data(), kept, into);
       }
     });

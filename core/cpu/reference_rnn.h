@@ -14,7 +14,7 @@ namespace wisp {
 /// The tensors that the forward pass of one direction keeps, by row. rnn_dx() replaces them by
 /// gradients.
 template <class T>
-struct RnnKept {
+struct ReferenceRnnKept {
   T* gates;  // (rows, gates H) after their functions; then gradients of ax
   T* more;   // (rows, H): lstm c; gru ah of n, then its gradient
 
@@ -22,7 +22,7 @@ struct RnnKept {
     const int64_t more = s.cell == RnnCell::tanh ? 0 : s.hidden;
     return s.total_rows() * (s.gates() * s.hidden + more);
   }
-  static RnnKept of(const RnnSpec& s, T* all, int64_t direction) {
+  static ReferenceRnnKept of(const RnnSpec& s, T* all, int64_t direction) {
     T* gates = all + direction * numel(s);
     return {gates, gates + s.total_rows() * s.gates() * s.hidden};
   }
@@ -110,7 +110,8 @@ struct RnnFactors {
 /// The forward pass of one direction. h is rounded to `h_type` before the next position reads it.
 template <class T>
 void rnn_forward(const RnnSpec& s, int64_t direction, const T* x, const RnnFactors<T>& w,
-                 const T* h_before, const T* c_before, DType h_type, const RnnKept<T>& kept, T* y) {
+                 const T* h_before, const T* c_before, DType h_type,
+                 const ReferenceRnnKept<T>& kept, T* y) {
   const RnnWalk<T> walk(s, direction);
   const int64_t H = s.hidden, G = s.gates();
   walk.forward([&](int64_t t) {
@@ -168,7 +169,8 @@ void rnn_after(const RnnSpec& s, int64_t direction, const T* values, int64_t wid
 
 /// The gradient of ah. It equals that of ax, except for a GRU's n.
 template <class T>
-T rnn_recurrent_gradient(const RnnSpec& s, const RnnKept<T>& kept, int64_t row, int64_t gate) {
+T rnn_recurrent_gradient(const RnnSpec& s, const ReferenceRnnKept<T>& kept, int64_t row,
+                         int64_t gate) {
   const bool own = s.cell == RnnCell::gru && gate >= 2 * s.hidden;
   return own ? kept.more[row * s.hidden + gate - 2 * s.hidden]
              : kept.gates[row * s.gates() * s.hidden + gate];
@@ -178,7 +180,7 @@ T rnn_recurrent_gradient(const RnnSpec& s, const RnnKept<T>& kept, int64_t row, 
 template <class T>
 void rnn_gate_gradients(const RnnSpec& s, int64_t direction, const T* y, const T* dy,
                         const RnnFactors<T>& w, const T* h_before, const T* c_before,
-                        const RnnKept<T>& kept) {
+                        const ReferenceRnnKept<T>& kept) {
   const RnnWalk<T> walk(s, direction);
   const int64_t H = s.hidden, G = s.gates();
   const auto state = static_cast<size_t>(s.sequences() * H);
@@ -229,7 +231,7 @@ void rnn_gate_gradients(const RnnSpec& s, int64_t direction, const T* y, const T
 
 /// Computes dx of one direction, (rows, I). `accumulate` adds to it.
 template <class T>
-void rnn_input_gradient(const RnnSpec& s, const RnnFactors<T>& w, const RnnKept<T>& kept,
+void rnn_input_gradient(const RnnSpec& s, const RnnFactors<T>& w, const ReferenceRnnKept<T>& kept,
                         bool accumulate, T* dx) {
   const int64_t gates = s.gates() * s.hidden;
 #pragma omp parallel for schedule(static) if (s.total_rows() * gates * s.inputs >= 1 << 17)
@@ -255,7 +257,8 @@ struct RnnWeightTargets {
 
 template <class T>
 void rnn_weight_gradients(const RnnSpec& s, int64_t direction, const T* x, const T* y,
-                          const T* h_before, const RnnKept<T>& kept, const RnnWeightTargets<T>& d) {
+                          const T* h_before, const ReferenceRnnKept<T>& kept,
+                          const RnnWeightTargets<T>& d) {
   const RnnWalk<T> walk(s, direction);
   const int64_t H = s.hidden, gates = s.gates() * s.hidden;
 #pragma omp parallel for schedule(static) if (s.total_rows() * gates * (H + s.inputs) >= 1 << 17)

@@ -27,7 +27,7 @@ constexpr Table make_table() {
   return table;
 }
 
-constexpr Table kTable = make_table();
+constexpr Table kCrcTable = make_table();
 
 }  // namespace
 
@@ -39,9 +39,9 @@ uint32_t crc32c(const void* data, size_t bytes, uint32_t before) {
     std::memcpy(word, next, 8);
     word[0] ^= crc;
     crc = 0;
-    for (size_t i = 0; i < 8; ++i) crc ^= kTable[7 - i][(word[i / 4] >> (8 * (i % 4))) & 0xffu];
+    for (size_t i = 0; i < 8; ++i) crc ^= kCrcTable[7 - i][(word[i / 4] >> (8 * (i % 4))) & 0xffu];
   }
-  for (; bytes > 0; --bytes, ++next) crc = (crc >> 8) ^ kTable[0][(crc ^ *next) & 0xffu];
+  for (; bytes > 0; --bytes, ++next) crc = (crc >> 8) ^ kCrcTable[0][(crc ^ *next) & 0xffu];
   return ~crc;
 }
 

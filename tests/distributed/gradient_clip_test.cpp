@@ -106,14 +106,14 @@ TEST(GradientClip, BoundsEachWorkersShareIfAMethodClipsItself) {
 }
 
 TEST(GradientClip, TakesTheFactorOfAWorkersOwnGradient) {
-  constexpr int kWorkers = 3;
+  constexpr int kRanks = 3;
   ReplicaOptions options;  // dense by default
   options.averaging.clip = {.norm = 20.0, .where = ClipWhere::local, .local_factor = 1.5};
-  const double scale = 1.5 / kWorkers;  // a worker's gradient is kWorkers times its share
+  const double scale = 1.5 / kRanks;  // a worker's gradient is kRanks times its share
   Segments expected = clipped(gradient_of(options, 0), options.averaging.clip, scale);
-  for (int rank = 1; rank < kWorkers; ++rank)
+  for (int rank = 1; rank < kRanks; ++rank)
     add(expected, clipped(gradient_of(options, rank), options.averaging.clip, scale));
-  for (const auto& of_rank : run_replicas(kWorkers, options, 1)) expect_near(of_rank[0], expected);
+  for (const auto& of_rank : run_replicas(kRanks, options, 1)) expect_near(of_rank[0], expected);
 }
 
 TEST(GradientClip, ScalesSquaresWithTheirGradients) {

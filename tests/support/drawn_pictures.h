@@ -1,6 +1,9 @@
 // Pictures drawn by formulas, (H, W, 3) u8, for tests. scripts/check_images.py draws the same ones.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "core/tensor/tensor.h"
 
 namespace wisp {
@@ -26,6 +29,14 @@ inline Tensor noise_picture(int64_t height, int64_t width) {
 inline Tensor checks_picture(int64_t height, int64_t width) {
   return drawn_picture(
       height, width, [](int64_t y, int64_t x, int64_t c) { return (x / 3 + y / 2 + c) % 2 * 255; });
+}
+
+inline std::vector<int> pixels_of(const Tensor& image) {
+  return {image.data<uint8_t>(), image.data<uint8_t>() + image.numel()};
+}
+
+inline std::string bytes_of(const Tensor& image) {
+  return {reinterpret_cast<const char*>(image.raw()), static_cast<size_t>(image.bytes())};
 }
 
 }  // namespace wisp

@@ -10,6 +10,7 @@
 
 #include "apps/report/page/html_text.h"
 #include "apps/report/page/scale.h"
+#include "apps/report/page/style.h"
 
 namespace wisp {
 namespace {
@@ -18,7 +19,6 @@ using Points = std::vector<std::pair<double, double>>;
 
 constexpr double kWidth = 400, kHeight = 260;
 constexpr double kLeft = 40, kRight = 390, kTop = 12, kBottom = 216;
-constexpr int kColours = 8;
 
 struct Box {
   double left = std::numeric_limits<double>::infinity(), right = -left;
@@ -76,9 +76,9 @@ Places places_of(const Points& points, const Scale& x, const Scale& y) {
 
 /// The curves that overlap on each line from place to place, or at each dot. Places are rounded to
 /// whole units, as lines are wider than tenths.
-class Turns {
+class Overlaps {
  public:
-  explicit Turns(const std::vector<Places>& curves) {
+  explicit Overlaps(const std::vector<Places>& curves) {
     for (size_t c = 0; c < curves.size(); ++c) {
       for (size_t i = 0; i < curves[c].size(); ++i) {
         add(curves[c][i], curves[c][i], c);
@@ -107,13 +107,13 @@ std::string text_of(const Place& place) {
 }
 
 /// Draws a curve's lines; curves that overlap alternate in dashes.
-void put_lines(std::string& svg, size_t curve, const Places& places, const Turns& turns) {
+void put_lines(std::string& svg, size_t curve, const Places& places, const Overlaps& overlaps) {
   constexpr size_t kDash = 6;
   for (size_t first = 0; first + 1 < places.size();) {
-    const std::vector<size_t>& upon = turns.of(places[first], places[first + 1]);
+    const std::vector<size_t>& upon = overlaps.of(places[first], places[first + 1]);
     std::string path = text_of(places[first]);
     size_t last = first;
-    while (last + 1 < places.size() && turns.of(places[last], places[last + 1]) == upon)
+    while (last + 1 < places.size() && overlaps.of(places[last], places[last + 1]) == upon)
       path += text_of(places[++last]);
     std::string style;
     if (upon.size() > 1) {
@@ -127,10 +127,10 @@ void put_lines(std::string& svg, size_t curve, const Places& places, const Turns
 }
 
 /// Draws a curve's dots; dots that overlap are rings, of which the first one is the largest.
-void put_dots(std::string& svg, size_t curve, const Places& places, const Turns& turns) {
+void put_dots(std::string& svg, size_t curve, const Places& places, const Overlaps& overlaps) {
   constexpr double kRadius = 3.0;
   for (const Place& place : places) {
-    const std::vector<size_t>& upon = turns.of(place, place);
+    const std::vector<size_t>& upon = overlaps.of(place, place);
     const auto above = upon.end() - std::find(upon.begin(), upon.end(), curve) - 1;
     const double ring =
         above == 0 ? 0.0
@@ -145,15 +145,15 @@ void put_curves(std::string& svg, const LineChart& chart, const std::vector<Poin
                 const Scale& x, const Scale& y) {
   std::vector<Places> places;
   for (const Points& curve : points) places.push_back(places_of(curve, x, y));
-  const Turns turns(places);
+  const Overlaps overlaps(places);
   for (size_t c = 0; c < points.size(); ++c) {
     if (points[c].empty()) continue;
     const Curve& curve = chart.curves[c];
     svg += fmt::format(R"(<g class="curve s{}{}"><title>{}: {:.4g} at the end</title>)",
-                       curve.colour % kColours, curve.colour >= kColours ? " dashed" : "",
+                       curve.colour % kRunColours, curve.colour >= kRunColours ? " dashed" : "",
                        html_text(curve.name), points[c].back().second);
-    put_lines(svg, c, places[c], turns);
-    if (chart.dots || places[c].size() == 1) put_dots(svg, c, places[c], turns);
+    put_lines(svg, c, places[c], overlaps);
+    if (chart.dots || places[c].size() == 1) put_dots(svg, c, places[c], overlaps);
     svg += "</g>";
   }
 }

@@ -20,11 +20,9 @@ namespace {
 using Runs = std::vector<RunRecord>;
 using Cells = std::vector<std::string>;  // HTML
 
-constexpr size_t kColours = 8;
-
 std::string run_cell(const Runs& runs, size_t index) {
   return fmt::format(R"(<span class="run s{}"><span class="chip{}"></span>{}</span>)",
-                     index % kColours, index >= kColours ? " dashed" : "",
+                     index % kRunColours, index >= kRunColours ? " dashed" : "",
                      html_text(runs[index].name));
 }
 

@@ -3,7 +3,9 @@
 
 namespace wisp {
 
-/// CSS for light and dark (as the reader's system has it), narrow screens and print. The eight
+constexpr int kRunColours = 8;  // later runs have these again, dashed
+
+/// CSS for light and dark (as the reader's system has it), narrow screens and print. The
 /// colours of runs are those of Okabe and Ito with black and yellow replaced; they differ for any
 /// colour vision.
 const char* page_style();

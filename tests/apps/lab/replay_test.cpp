@@ -15,8 +15,8 @@
 namespace wisp {
 namespace {
 
-constexpr int kWorkers = 4;
-constexpr int64_t kSteps = 6;  // an epoch and a half
+constexpr int kRunWorkers = 4;
+constexpr int64_t kRunSteps = 6;  // an epoch and a half
 
 std::string bytes_of(const Tensor& tensor) {
   const auto* bytes = static_cast<const char*>(static_cast<const void*>(tensor.raw()));
@@ -33,14 +33,14 @@ struct Recorded {
   std::vector<std::string> layers;
 };
 
-/// Runs kSteps steps and records their gradients into `folder`.
+/// Runs kRunSteps steps and records their gradients into `folder`.
 Recorded record_run(const Overrides& overrides, const std::string& folder) {
   Recorded recorded;
   with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
     Replica& replica = test.replica;
     GradientRecord record(replica, {.every = 1}, folder, 0);
     const FlatParameters& parameters = replica.parameters();
-    for (int64_t step = 0; step < kSteps; ++step) {
+    for (int64_t step = 0; step < kRunSteps; ++step) {
       record.begin(step);
       test.steps(step, 1);
       record.write();
@@ -60,7 +60,7 @@ Recorded record_run(const Overrides& overrides, const std::string& folder) {
 
 LabRequest request_of(const std::string& folder, const std::string& layer, const std::string& out) {
   LabRequest request;
-  for (int rank = 0; rank < kWorkers; ++rank)
+  for (int rank = 0; rank < kRunWorkers; ++rank)
     request.inputs.push_back(concat(folder, "/rank_", rank, "/", layer, ".npy"));
   request.out = out;
   request.steps_per_epoch = 4;
@@ -89,7 +89,7 @@ class Replay : public testing::TestWithParam<std::string> {
     int states = 0;
     const std::string folder = dir_ / concat("gradients", runs_++);
     const Recorded run =
-        record_run(of_both + of_run + Overrides{concat("workers=", kWorkers)}, folder);
+        record_run(of_both + of_run + Overrides{concat("workers=", kRunWorkers)}, folder);
     for (const std::string& layer : run.layers) {
       SCOPED_TRACE(layer);
       const LabRequest request = request_of(folder, layer, concat(folder, "/lab/", layer));
@@ -130,9 +130,9 @@ TEST_P(Replay, RepeatsARunBitForBit) {
   const auto compressor = CompressorRegistry::instance()
                               .entries()
                               .at(GetParam())
-                              .make(config, {.workers = kWorkers, .momentum = 0.9});
+                              .make(config, {.workers = kRunWorkers, .momentum = 0.9});
   const Field field{.slices = {{0, 64}}, .numel = 64, .rows = 8};
-  const bool keeps = compressor && !compressor->state({{&field, 1}, 64}, kWorkers).empty();
+  const bool keeps = compressor && !compressor->state({{&field, 1}, 64}, kRunWorkers).empty();
   EXPECT_TRUE(states > 0 || !keeps);
 }
 
@@ -148,7 +148,7 @@ TEST_P(Replay, ClipsAtTheRunsBound) {
     const Overrides clip = {"clip.norm=0.1", "clip.where=local", "clip.scope=" + scope};
     expect_equal(method() + clip, kAlone);
     RecordedWhole whole =
-        *RecordedWhole::beside(dir_ / "gradients0/rank_0/layer0.weight.npy", kSteps);
+        *RecordedWhole::beside(dir_ / "gradients0/rank_0/layer0.weight.npy", kRunSteps);
     EXPECT_GT(whole.at(0).norm, 4.0 * 0.2) << "or the bound does not bite";
   }
 }

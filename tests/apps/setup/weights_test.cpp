@@ -19,7 +19,7 @@ namespace {
 
 const Overrides kOther = {"seed=2"};  // other weights
 
-Config resnet(const Overrides& overrides = {}) {
+Config small_resnet(const Overrides& overrides = {}) {
   return tiny_config_of("model.name = \"resnet_cifar\"\nmodel.depth = 8",
                         Overrides{"data.train_count=32", "data.side=8"} + overrides);
 }
@@ -56,18 +56,18 @@ std::map<std::string, std::vector<double>> read(const std::string& path, const C
 TEST(Weights, ComeBackBitForBit) {
   const TempDir dir;
   std::map<std::string, std::vector<double>> before;
-  with_replicas(resnet(), [&](ReplicaTest& test) {
+  with_replicas(small_resnet(), [&](ReplicaTest& test) {
     test.steps(0, 1);
     before = content(test.replica);
     write_weights(dir / "a", test.replica.model(), test.replica.parameters(), {});
   });
-  EXPECT_EQ(read(dir / "a", resnet(kOther)), before);
+  EXPECT_EQ(read(dir / "a", small_resnet(kOther)), before);
 }
 
 TEST(Weights, FileHasPyTorchsNamesAndLayouts) {
   const TempDir dir;
   Tensor conv;
-  with_replicas(resnet(), [&](ReplicaTest& test) {
+  with_replicas(small_resnet(), [&](ReplicaTest& test) {
     write_weights(dir / "a", test.replica.model(), test.replica.parameters(), {});
     const FlatParameters& parameters = test.replica.parameters();
     conv = channels_first(FlatParameters::view(parameters.weight(), parameters.segments().back()));
@@ -141,7 +141,7 @@ TEST(Weights, WhatDoesNotFitIsListed) {
                                     "of another shape or type:\n"
                                     "  layer0.weight is F32 [23,3072], expected floats (24, 3072)\n"
                                     "  layer1.bias is I32 [10], expected floats (10)");
-  const std::string other = refusal(dir / "a", resnet());
+  const std::string other = refusal(dir / "a", small_resnet());
   EXPECT_NE(other.find("layer1.0.bn1.bias"), std::string::npos) << other;
   EXPECT_NE(other.find("and 25 more"), std::string::npos) << other;
 }

@@ -7,10 +7,10 @@
 namespace wisp {
 namespace {
 
-const Labels kLabels = {"<blank>", "E", "N", "O", "Ö", " "};
+const Labels kGerman = {"<blank>", "E", "N", "O", "Ö", " "};
 
 std::string notice(const std::string& text) {
-  return spelling_notice(train_ngrams(text, 2), kLabels);
+  return spelling_notice(train_ngrams(text, 2), kGerman);
 }
 
 TEST(Spelling, FitsIfHalfOfTheWordsCanBeWritten) {

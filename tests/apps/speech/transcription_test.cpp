@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-const Labels kLabels = {"", " ", "a", "b"};
+const Labels kLetters = {"", " ", "a", "b"};
 
 /// One frame for each letter of `path`, whose label has `probability`. The letter "-" is the blank.
 std::vector<float> frames_of(const std::string& path, double probability) {
@@ -27,7 +27,7 @@ std::vector<float> frames_of(const std::string& path, double probability) {
 TEST(Transcription, OfTheBestPathHasWordsAndTheirFrames) {
   const std::vector<float> values = frames_of("-aa-ab  -b-", 0.7);
   const Frames frames(values, 4);
-  const Transcription found = transcription_of(frames, best_path(frames), kLabels);
+  const Transcription found = transcription_of(frames, best_path(frames), kLetters);
   EXPECT_EQ(found.text, "aab b");
   EXPECT_NEAR(found.score, 11 * std::log(0.7), 1e-5);  // f32 values
   ASSERT_EQ(found.words.size(), 2u);
@@ -46,7 +46,7 @@ TEST(Transcription, ConfidenceIsTheMeanOfBestFrames) {
   for (const auto& [path, probability] : {std::pair("a", 0.9), std::pair("b", 0.4)})
     for (const float value : frames_of(path, probability)) values.push_back(value);
   const Frames frames(values, 4);
-  const Transcription found = transcription_of(frames, best_path(frames), kLabels);
+  const Transcription found = transcription_of(frames, best_path(frames), kLetters);
   ASSERT_EQ(found.words.size(), 1u);
   EXPECT_NEAR(found.words[0].confidence, std::sqrt(0.9 * 0.4), 1e-6);
 }
@@ -55,10 +55,10 @@ TEST(Transcription, OfNothingIsEmpty) {
   const Frames none({}, 4);
   EXPECT_EQ(none.count(), 0);
   EXPECT_TRUE(best_path_of(none, {}).empty());
-  EXPECT_EQ(transcription_of(none, {}, kLabels).text, "");
+  EXPECT_EQ(transcription_of(none, {}, kLetters).text, "");
   const std::vector<float> values = frames_of("- - ", 0.9);
   const Frames frames(values, 4);
-  const Transcription spaces = transcription_of(frames, best_path(frames), kLabels);
+  const Transcription spaces = transcription_of(frames, best_path(frames), kLetters);
   EXPECT_EQ(spaces.text, "  ");
   EXPECT_TRUE(spaces.words.empty());
 }
@@ -94,7 +94,7 @@ TEST(Transcription, BestPathOfATextIsTheBestOfAll) {
   for (const auto& [text, score] : best) {
     const std::vector<int32_t> path = best_path_of(frames, text);
     EXPECT_EQ(collapsed(path), text);
-    EXPECT_NEAR(transcription_of(frames, path, kLabels).score, score, 1e-12);
+    EXPECT_NEAR(transcription_of(frames, path, kLetters).score, score, 1e-12);
   }
 }
 
@@ -132,7 +132,7 @@ TEST(Transcription, BestPathOfALongTextIsTheBest) {
     }
     const std::vector<int32_t> path = best_path_of(frames, text);
     EXPECT_EQ(collapsed(path), text);
-    EXPECT_NEAR(transcription_of(frames, path, kLabels).score, before[0], 1e-9) << count;
+    EXPECT_NEAR(transcription_of(frames, path, kLetters).score, before[0], 1e-9) << count;
   }
 }
 

@@ -48,10 +48,10 @@ class Scratched final : public ImageSource {
   ImageSet load(Split) const override { return random_images({64, 4, 4, 3}); }
 };
 
-const DataRegistration registration("scratched", "test: an image that cannot be read",
-                                    [](Config& config) {
-                                      return std::make_unique<Scratched>(config);
-                                    });
+const DataRegistration scratched_images("scratched", "test: an image that cannot be read",
+                                        [](Config& config) {
+                                          return std::make_unique<Scratched>(config);
+                                        });
 
 TEST(Evaluation, DamagedSamplesAreToldAndCountForNothing) {
   const TempDir dir;

@@ -44,10 +44,10 @@ class Contrary final : public ImageSource {
   static constexpr int64_t kSide = 12;
 };
 
-const DataRegistration registration("contrary", "test: learning makes the test worse",
-                                    [](Config& config) {
-                                      return std::make_unique<Contrary>(config);
-                                    });
+const DataRegistration contrary_images("contrary", "test: learning makes the test worse",
+                                       [](Config& config) {
+                                         return std::make_unique<Contrary>(config);
+                                       });
 
 /// A config whose epochs have 4 steps with 32 samples held out, and 5 without.
 Config contrary_config(const Overrides& overrides) {

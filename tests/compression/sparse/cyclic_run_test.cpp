@@ -16,15 +16,15 @@ std::vector<int64_t> run_of(const Field& field, int64_t start, int64_t length) {
   return indices;
 }
 
-using Indices = std::vector<int64_t>;
+using Places = std::vector<int64_t>;
 
 TEST(CyclicRun, WalksThroughSlicesAndRoundTheEnd) {
   const Field field = joined_field({3, 2, 4});  // slices at 0, 6 and 11
-  EXPECT_EQ(run_of(field, 0, 9), (Indices{0, 1, 2, 6, 7, 11, 12, 13, 14}));
-  EXPECT_EQ(run_of(field, 2, 4), (Indices{2, 6, 7, 11}));
-  EXPECT_EQ(run_of(field, 7, 5), (Indices{13, 14, 0, 1, 2}));
-  EXPECT_EQ(run_of(field, 1, 9), (Indices{1, 2, 6, 7, 11, 12, 13, 14, 0}));
-  EXPECT_EQ(run_of(field, 8, 0), Indices{});
+  EXPECT_EQ(run_of(field, 0, 9), (Places{0, 1, 2, 6, 7, 11, 12, 13, 14}));
+  EXPECT_EQ(run_of(field, 2, 4), (Places{2, 6, 7, 11}));
+  EXPECT_EQ(run_of(field, 7, 5), (Places{13, 14, 0, 1, 2}));
+  EXPECT_EQ(run_of(field, 1, 9), (Places{1, 2, 6, 7, 11, 12, 13, 14, 0}));
+  EXPECT_EQ(run_of(field, 8, 0), Places{});
 }
 
 TEST(CyclicRun, CountsBeyond32Bits) {

@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-StepInfo info_of(double ratio) {
+StepInfo at_ratio(double ratio) {
   StepInfo info;
   info.ratio = ratio;
   return info;
@@ -41,7 +41,7 @@ TEST(SparseWire, CutsRunsAsInTheExample) {
   UnitRig rig = wire_rig(layer_fields({250'000}));
   const std::vector<int64_t> indices = {3, 4, 100, 70'000, 200'000};
   for (const int64_t index : indices) rig.gradient()[index] = static_cast<float>(index);
-  const StepInfo info = info_of(5.0 / 250'000);
+  const StepInfo info = at_ratio(5.0 / 250'000);
   const PayloadBytes payload = rig.encode(info);
   const std::vector<float> values = {3, 4, 100, 0, 70'000, 0, 200'000};
   const std::vector<uint16_t> runs = {3, 0, 95, 65535, 4363, 65535, 64463};
@@ -57,7 +57,7 @@ TEST(SparseWire, CutsRunsAsInTheExample) {
 TEST(SparseWire, StatesEntriesOfAllFieldsButTheLast) {
   UnitRig rig = wire_rig(layer_fields({10, 20, 5}), "f16");
   for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = static_cast<float>(i);
-  const PayloadBytes payload = rig.encode(info_of(0.2));  // 2, 4 and 1 values
+  const PayloadBytes payload = rig.encode(at_ratio(0.2));  // 2, 4 and 1 values
   ASSERT_EQ(payload.size(), 2u * 4u + 7u * 4u);
   EXPECT_EQ(at<uint32_t>(payload, 0), 2u);
   EXPECT_EQ(at<uint32_t>(payload, 4), 4u);
@@ -67,7 +67,7 @@ TEST(SparseWire, StatesEntriesOfAllFieldsButTheLast) {
 
 TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
   UnitRig rig = wire_rig(layer_fields({100, 50}));
-  const StepInfo info = info_of(0.1);
+  const StepInfo info = at_ratio(0.1);
   for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = static_cast<float>(i);
   const PayloadBytes good = rig.encode(info);  // 10 and 5 values
   const auto complaint = [&](PayloadBytes payload) {
@@ -101,7 +101,7 @@ TEST(SparseWire, DecodesFieldsWithoutEntries) {
   UnitRig rig = wire_rig(layer_fields({100, 50}));
   const PayloadBytes nothing(4, std::byte{0});
   rig.gradient()[3] = 5.0f;
-  rig.decode(info_of(0.1), {nothing});
+  rig.decode(at_ratio(0.1), {nothing});
   EXPECT_EQ(rig.gradient()[3], 0.0f);
 }
 

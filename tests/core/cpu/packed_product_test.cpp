@@ -13,19 +13,20 @@
 namespace wisp {
 namespace {
 
-struct Case {
+struct Product {
   int64_t m, n, k;
   bool add = false;
 };
 
 /// multiply() packs 768 elements of the depth (twice as many in bf16) and about 160 rows at once.
 /// No size is a multiple of the kernels' 32, 24 or 6 rows, 16 columns or 2 elements.
-const Case kCases[] = {{331, 37, 1601}, {331, 37, 1601, true}, {5, 33, 3203}, {163, 7, 769, true}};
+const Product kCases[] = {
+    {331, 37, 1601}, {331, 37, 1601, true}, {5, 33, 3203}, {163, 7, 769, true}};
 
 /// C (m, n) with rows `stride` apart: the product of A (m, k) and an f32 B stored by columns.
 template <class T>
-std::vector<float> multiplied(const Case& c, const Tensor& a, const Tensor& b, const Tensor& before,
-                              int64_t stride, int threads) {
+std::vector<float> multiplied(const Product& c, const Tensor& a, const Tensor& b,
+                              const Tensor& before, int64_t stride, int threads) {
   const int threads_before = omp_get_max_threads();
   omp_set_num_threads(threads);
   std::vector<float> result(before.data<float>(), before.data<float>() + before.numel());
@@ -37,7 +38,7 @@ std::vector<float> multiplied(const Case& c, const Tensor& a, const Tensor& b, c
 }
 
 template <class T>
-void expect_product(const Case& c) {
+void expect_product(const Product& c) {
   SCOPED_TRACE(concat(c.m, " x ", c.k, " · ", c.k, " x ", c.n, c.add ? ", added" : ""));
   const int64_t stride = c.n + 3;
   const Tensor a = random_tensor({c.m, c.k}, 1, dtype_of<T>::value);
@@ -70,13 +71,13 @@ void expect_product(const Case& c) {
 }
 
 TEST(PackedProduct, OfF32IsTheDefinitionsBeyondWhatIsPackedAtOnce) {
-  for (const Case& c : kCases) expect_product<float>(c);
+  for (const Product& c : kCases) expect_product<float>(c);
 }
 
 TEST(PackedProduct, OfBf16IsTheDefinitionsBeyondWhatIsPackedAtOnce) {
   const std::string missing = missing_for(DType::bf16);
   if (!missing.empty()) GTEST_SKIP() << "needs " << missing;
-  for (const Case& c : kCases) expect_product<BFloat16>(c);
+  for (const Product& c : kCases) expect_product<BFloat16>(c);
 }
 
 }  // namespace

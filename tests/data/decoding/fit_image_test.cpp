@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tests/support/drawn_pictures.h"
 #include "tests/support/error_of.h"
 
 namespace wisp {
@@ -14,10 +15,6 @@ Tensor grey(int64_t height, int64_t width, const std::vector<int>& pixels) {
   for (int64_t i = 0; i < image.numel(); ++i)
     image.data<uint8_t>()[i] = static_cast<uint8_t>(pixels[static_cast<size_t>(i)]);
   return image;
-}
-
-std::vector<int> pixels_of(const Tensor& image) {
-  return {image.data<uint8_t>(), image.data<uint8_t>() + image.numel()};
 }
 
 TEST(FitImage, AveragesAreas) {

@@ -4,11 +4,11 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <opencv2/core.hpp>
-#include <opencv2/imgcodecs.hpp>
 #include <vector>
 
+#include "tests/support/drawn_pictures.h"
 #include "tests/support/error_of.h"
+#include "tests/support/opencv_pictures.h"
 #include "tests/support/sound_files.h"
 #include "tests/support/temp_dir.h"
 
@@ -23,16 +23,6 @@ Tensor colourful(int64_t height, int64_t width, int64_t channels) {
   for (int64_t i = 0; i < image.numel(); ++i)
     image.data<uint8_t>()[i] = static_cast<uint8_t>(37 * i + i / 7);
   return image;
-}
-
-std::vector<int> pixels_of(const Tensor& image) {
-  return {image.data<uint8_t>(), image.data<uint8_t>() + image.numel()};
-}
-
-std::string encoded(const cv::Mat& mat, const char* ending) {
-  std::vector<uint8_t> bytes;
-  cv::imencode(ending, mat, bytes);
-  return {bytes.begin(), bytes.end()};
 }
 
 /// 16 x 32, red (255, 0, 0) on the left, black on the right.

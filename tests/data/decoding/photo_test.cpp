@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <opencv2/core.hpp>
-#include <opencv2/imgcodecs.hpp>
 #include <string>
 #include <vector>
 
@@ -11,17 +9,12 @@
 #include "data/decoding/image_codec.h"
 #include "tests/support/drawn_pictures.h"
 #include "tests/support/error_of.h"
+#include "tests/support/opencv_pictures.h"
 
 namespace wisp {
 namespace {
 
 using namespace std::string_literals;
-
-std::string encoded(const cv::Mat& mat, const char* ending) {
-  std::vector<uint8_t> bytes;
-  cv::imencode(ending, mat, bytes);
-  return {bytes.begin(), bytes.end()};
-}
 
 /// 20 x 31 pixels, smooth and of all colours, BGR.
 cv::Mat colours() {
@@ -31,10 +24,6 @@ cv::Mat colours() {
       mat.at<cv::Vec3b>(y, x) = {static_cast<uint8_t>(8 * x), static_cast<uint8_t>(12 * y),
                                  static_cast<uint8_t>(4 * (x + y))};
   return mat;
-}
-
-std::vector<int> pixels_of(const Tensor& image) {
-  return {image.data<uint8_t>(), image.data<uint8_t>() + image.numel()};
 }
 
 Tensor whole_of(const std::string& bytes) {

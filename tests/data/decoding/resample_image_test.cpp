@@ -20,10 +20,6 @@ Tensor cut(const Tensor& image, const Region& region) {
   });
 }
 
-std::string bytes_of(const Tensor& image) {
-  return {reinterpret_cast<const char*>(image.raw()), static_cast<size_t>(image.bytes())};
-}
-
 // Written by scripts/check_images.py --table with Pillow 11.3.0: the picture's height and width,
 // the view, the hashes of the noise and the checks in both filters, the middle pixel of the noise.
 const struct {

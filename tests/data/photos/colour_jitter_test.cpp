@@ -15,10 +15,6 @@
 namespace wisp {
 namespace {
 
-std::string bytes_of(const Tensor& image) {
-  return {reinterpret_cast<const char*>(image.raw()), static_cast<size_t>(image.bytes())};
-}
-
 // Written by scripts/check_images.py --table with Pillow 11.3.0 (ImageEnhance) for 17 x 23 of
 // noise.
 const struct {

@@ -16,7 +16,7 @@ namespace wisp {
 namespace {
 
 const Normalization kNone{{0, 0, 0}, {1, 1, 1}};  // leaves the pixels
-const PhotoOptions kSmall{.side = 16, .size = 12};
+const PhotoOptions kTiny{.side = 16, .size = 12};
 
 std::vector<float> trained(const PhotoPipeline& pipeline, const std::string& bytes,
                            const SampleKey& key) {
@@ -39,14 +39,14 @@ TEST(PhotoPipeline, EvaluationIsTheScaledCentre) {
   const Tensor image = noise_picture(29, 41);
   const View view = evaluation_view(29, 41, 16, 12);
   const Tensor expected = resample_image(image, {0, 0, 29, 41}, view, Filter::bilinear);
-  EXPECT_EQ(evaluated(PhotoPipeline(kSmall, kNone, DType::f32), encode_png(image)),
+  EXPECT_EQ(evaluated(PhotoPipeline(kTiny, kNone, DType::f32), encode_png(image)),
             floats_of(expected));
 }
 
 TEST(PhotoPipeline, TrainingIsTheRandomCropPerhapsMirrored) {
   const Tensor image = noise_picture(29, 41);
   const std::string png = encode_png(image);
-  const PhotoPipeline pipeline(kSmall, kNone, DType::f32);
+  const PhotoPipeline pipeline(kTiny, kNone, DType::f32);
   int mirrored = 0;
   constexpr int kCount = 200;
   for (int64_t sample = 0; sample < kCount; ++sample) {
@@ -69,7 +69,7 @@ TEST(PhotoPipeline, TrainingIsTheRandomCropPerhapsMirrored) {
 TEST(PhotoPipeline, NormalisesAfterColoursAndLight) {
   const Tensor image = noise_picture(29, 41);
   const std::string png = encode_png(image);
-  PhotoOptions options = kSmall;
+  PhotoOptions options = kTiny;
   options.flip = false;
   options.changes.changes = 2;
   options.jitter = {0.4, 0.4, 0.4};
@@ -100,7 +100,7 @@ TEST(PhotoPipeline, ShrinksLargePhotosFirst) {
       return 20 + 200 * x / width * (c != 1) + 30 * y / height;
     }));
   };
-  PhotoOptions options = kSmall;
+  PhotoOptions options = kTiny;
   const PhotoPipeline exact(options, kNone, DType::f32);
   options.shrink_first = true;
   const PhotoPipeline fast(options, kNone, DType::f32);
@@ -116,7 +116,7 @@ TEST(PhotoPipeline, ShrinksLargePhotosFirst) {
 
 TEST(PhotoPipeline, ThreadsChangeNoBit) {
   const std::string png = encode_png(noise_picture(29, 41));
-  PhotoOptions options = kSmall;
+  PhotoOptions options = kTiny;
   options.changes.changes = 2;
   options.jitter = {0.4, 0.4, 0.4};
   options.lighting = 0.1;

@@ -13,10 +13,6 @@
 namespace wisp {
 namespace {
 
-std::string bytes_of(const Tensor& image) {
-  return {reinterpret_cast<const char*>(image.raw()), static_cast<size_t>(image.bytes())};
-}
-
 /// Noise of little contrast, from 100 to 227.
 Tensor pale() {
   const Tensor noise = noise_picture(29, 41);

@@ -33,7 +33,7 @@ Tensor ones(int64_t frames, int64_t features) {
   return tensor;
 }
 
-std::vector<float> values(const Tensor& tensor) {
+std::vector<float> floats_of(const Tensor& tensor) {
   return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
 }
 
@@ -65,7 +65,7 @@ TEST(AudioAugment, IsOffByDefault) {
   EXPECT_EQ(augment.length(100, key), 100);
   const Tensor features = ones(5, 4);
   augment.mask(features, key);
-  EXPECT_EQ(values(features), std::vector<float>(20, 1.0f));
+  EXPECT_EQ(floats_of(features), std::vector<float>(20, 1.0f));
 }
 
 TEST(AudioAugment, IsKeyedBySeedEpochAndUtterance) {
@@ -74,7 +74,7 @@ TEST(AudioAugment, IsKeyedBySeedEpochAndUtterance) {
     std::vector<float> result = augment.perturb(tone(500), key);
     const Tensor features = ones(300, 2);
     augment.mask(features, key);
-    const std::vector<float> mask = values(features);
+    const std::vector<float> mask = floats_of(features);
     result.insert(result.end(), mask.begin(), mask.end());
     return result;
   };

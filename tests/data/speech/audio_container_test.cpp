@@ -10,16 +10,16 @@ namespace {
 
 using namespace std::string_literals;
 
-std::string complaint(const std::string& bytes) {
+std::string container_complaint(const std::string& bytes) {
   return error_of([&] { check_audio_container(bytes, std::ssize(bytes)); });
 }
 
 TEST(AudioContainer, KnowsFlacWavAndSphere) {
-  EXPECT_EQ(complaint(flac_file({1, 2, 3})), "no error");
-  EXPECT_EQ(complaint(wav_file(pcm16({1, 2, 3}))), "no error");
-  EXPECT_EQ(complaint(sphere_file(pcm16({1, 2, 3}), 3)), "no error");
-  EXPECT_EQ(complaint(rf64_file(pcm16({1, 2, 3}), 6)), "no error");
-  EXPECT_EQ(complaint(rifx_file(pcm16({1, 2, 3}))), "no error");
+  EXPECT_EQ(container_complaint(flac_file({1, 2, 3})), "no error");
+  EXPECT_EQ(container_complaint(wav_file(pcm16({1, 2, 3}))), "no error");
+  EXPECT_EQ(container_complaint(sphere_file(pcm16({1, 2, 3}), 3)), "no error");
+  EXPECT_EQ(container_complaint(rf64_file(pcm16({1, 2, 3}), 6)), "no error");
+  EXPECT_EQ(container_complaint(rifx_file(pcm16({1, 2, 3}))), "no error");
 }
 
 TEST(AudioContainer, FindsTheEndOfATagInFront) {
@@ -51,26 +51,26 @@ TEST(AudioContainer, TakesSizesThatWereNotKnownForAllThatIsThere) {
 }
 
 TEST(AudioContainer, FindsAnRf64OrRifxThatIsCutOff) {
-  EXPECT_EQ(complaint(rf64_file(pcm16({1, 2}), 5'000'000'000)),
+  EXPECT_EQ(container_complaint(rf64_file(pcm16({1, 2}), 5'000'000'000)),
             "it is cut off: its header promises 5000000000 bytes of samples, 4 are there");
   const std::string rifx = rifx_file(pcm16({1, 2}));
-  EXPECT_EQ(complaint(rifx.substr(0, rifx.size() - 1)),
+  EXPECT_EQ(container_complaint(rifx.substr(0, rifx.size() - 1)),
             "it is cut off: its header promises 4 bytes of samples, 3 are there");
 }
 
 TEST(AudioContainer, RefusesWhatIsNoSound) {
   const std::string expected = "it is no FLAC, WAV or SPHERE file";
-  EXPECT_EQ(complaint(""), "it is empty");
-  EXPECT_EQ(complaint("some text"), expected);
-  EXPECT_EQ(complaint("RIFF"), expected);
-  EXPECT_EQ(complaint("RIFF\0\0\0\0WEBP"s), expected);
+  EXPECT_EQ(container_complaint(""), "it is empty");
+  EXPECT_EQ(container_complaint("some text"), expected);
+  EXPECT_EQ(container_complaint("RIFF"), expected);
+  EXPECT_EQ(container_complaint("RIFF\0\0\0\0WEBP"s), expected);
 }
 
 TEST(AudioContainer, SkipsChunksInFrontOfTheSamples) {
   std::string file = wav_file(pcm16({1, 2}));
   file.insert(12, "LIST" + little_endian(3, 4) + "abc\0"s);
-  EXPECT_EQ(complaint(file), "no error");
-  EXPECT_EQ(complaint(file.substr(0, file.size() - 1)),
+  EXPECT_EQ(container_complaint(file), "no error");
+  EXPECT_EQ(container_complaint(file.substr(0, file.size() - 1)),
             "it is cut off: its header promises 4 bytes of samples, 3 are there");
 }
 
@@ -94,31 +94,35 @@ TEST(AudioContainer, NeedsOnlyWhatTheFileBeginsWith) {
 TEST(AudioContainer, FindsAWavThatIsCutOff) {
   const std::string file = wav_file(pcm16({1, 2}));
   for (size_t size = 12; size < 44; ++size)
-    EXPECT_EQ(complaint(file.substr(0, size)), "it is cut off: a WAV file without samples") << size;
-  EXPECT_EQ(complaint(file.substr(0, 44)),
+    EXPECT_EQ(container_complaint(file.substr(0, size)),
+              "it is cut off: a WAV file without samples")
+        << size;
+  EXPECT_EQ(container_complaint(file.substr(0, 44)),
             "it is cut off: its header promises 4 bytes of samples, 0 are there");
   std::string absurd = file;
   absurd.replace(40, 4, "\xff\xff\xff\xdf");
-  EXPECT_EQ(complaint(absurd),
+  EXPECT_EQ(container_complaint(absurd),
             "it is cut off: its header promises 3758096383 bytes of samples, 4 are there");
 }
 
 TEST(AudioContainer, FindsASphereFileThatIsCutOff) {
   const std::string file = sphere_file(pcm16({1, 2}), 2);
-  EXPECT_EQ(complaint(file.substr(0, file.size() - 1)),
+  EXPECT_EQ(container_complaint(file.substr(0, file.size() - 1)),
             "it is cut off: its header promises 4 bytes of samples, 3 are there");
-  EXPECT_EQ(complaint(file.substr(0, 200)),
+  EXPECT_EQ(container_complaint(file.substr(0, 200)),
             "it is cut off: its SPHERE header has 1024 bytes, the file 200");
-  EXPECT_EQ(complaint("NIST_1A\n"), "it is cut off: its SPHERE header has 0 bytes, the file 8");
-  EXPECT_EQ(complaint(sphere_file("", 4'000'000'000)),
+  EXPECT_EQ(container_complaint("NIST_1A\n"),
+            "it is cut off: its SPHERE header has 0 bytes, the file 8");
+  EXPECT_EQ(container_complaint(sphere_file("", 4'000'000'000)),
             "it is cut off: its header promises 8000000000 bytes of samples, 0 are there");
 }
 
 TEST(AudioContainer, RefusesSphereHeadersThatItCannotRead) {
   std::string file = sphere_file("", 2);
   file.replace(file.find("sample_count -i 2"), 17, "sample_count -i x");
-  EXPECT_EQ(complaint(file), "its SPHERE header has 'x' for sample_count, expected a number");
-  EXPECT_EQ(complaint(sphere_file("", 2, "pcm,embedded-shorten-v2.00")),
+  EXPECT_EQ(container_complaint(file),
+            "its SPHERE header has 'x' for sample_count, expected a number");
+  EXPECT_EQ(container_complaint(sphere_file("", 2, "pcm,embedded-shorten-v2.00")),
             "it is a SPHERE file that shorten compressed, expected one of plain samples, as "
             "sph2pipe makes of it");
 }

@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kRates[] = {8000, 16000, 44100};
+constexpr int64_t kFileRates[] = {8000, 16000, 44100};
 
 class AudioFiles : public testing::Test {
  protected:
@@ -27,7 +27,7 @@ class AudioFiles : public testing::Test {
 };
 
 TEST_F(AudioFiles, AreReadAtOneRate) {
-  for (const int64_t rate : kRates) {
+  for (const int64_t rate : kFileRates) {
     const std::string path = file(rate);
     const std::vector<float> samples = reader_.read(path);
     EXPECT_EQ(samples, Resampler(rate, 16000).resample(read_audio(path).samples));
@@ -38,7 +38,7 @@ TEST_F(AudioFiles, AreReadAtOneRate) {
 TEST_F(AudioFiles, AreReadAlikeByThreads) {
   std::vector<std::string> paths;
   std::vector<std::vector<float>> expected;
-  for (const int64_t rate : kRates) {
+  for (const int64_t rate : kFileRates) {
     paths.push_back(file(rate));
     expected.push_back(AudioReader(16000).read(paths.back()));
   }

@@ -17,7 +17,7 @@
 namespace wisp {
 namespace {
 
-std::string tone(int64_t samples, int64_t rate = 16000) {
+std::string tone_file(int64_t samples, int64_t rate = 16000) {
   std::vector<int> wave;
   for (int64_t i = 0; i < samples; ++i)
     wave.push_back(static_cast<int>(8000 * std::sin(0.05 * static_cast<double>(i))));
@@ -32,7 +32,7 @@ class SpeechSet : public testing::Test {
     for (int64_t i = 0; i < count; ++i) {
       const std::string name = concat("u", i);
       all.push_back({.id = name,
-                     .audio = dir_.write(name + ".wav", tone((i + 1) * 1600)),
+                     .audio = dir_.write(name + ".wav", tone_file((i + 1) * 1600)),
                      .text = std::string(static_cast<size_t>(i + 1), 'a')});
     }
     return all;
@@ -87,7 +87,7 @@ TEST_F(SpeechSet, BatchesAreSpectrogramsTheLongestFirst) {
 
 TEST_F(SpeechSet, OtherRatesAreResampled) {
   std::vector<Utterance> all = utterances(1);
-  dir_.write("u0.wav", tone(4000, 8000));
+  dir_.write("u0.wav", tone_file(4000, 8000));
   const SpeechExamples speech = examples(all);
   Loader loader(speech, {.batch = 1});
   loader.start_epoch(0);
@@ -137,7 +137,7 @@ TEST_F(SpeechSet, SpeedChangesNoBudgetedSteps) {
 TEST_F(SpeechSet, ADamagedFileHasNoTargets) {
   const std::vector<Utterance> all = utterances(2);
   const SpeechExamples speech = examples(all);
-  dir_.write("u1.wav", tone(3200).substr(0, 2000));  // cut off after it was listed
+  dir_.write("u1.wav", tone_file(3200).substr(0, 2000));  // cut off after it was listed
   Loader loader(speech, {.batch = 2});
   loader.start_epoch(0);
   const Batch batch = *loader.next();
@@ -225,12 +225,12 @@ TEST_F(SpeechSet, SaysWhichUtteranceIsWrong) {
   EXPECT_EQ(error([](Utterance& u) { u.text = " "; }), "speech train: u1: the text is empty");
   EXPECT_EQ(error([](Utterance& u) { u.seconds = 3; }),
             audio + ": 0.2 seconds, the manifest says 3");
-  EXPECT_EQ(error([&](Utterance&) { dir_.write("u1.wav", tone(100)); }),
+  EXPECT_EQ(error([&](Utterance&) { dir_.write("u1.wav", tone_file(100)); }),
             audio + ": 100 samples, expected at least 161");
-  EXPECT_EQ(error([&](Utterance&) { dir_.write("u1.wav", tone(1)); }),
+  EXPECT_EQ(error([&](Utterance&) { dir_.write("u1.wav", tone_file(1)); }),
             audio + ": 1 samples, expected at least 161");
   const std::vector<Utterance> all = utterances(1);
-  dir_.write("u0.wav", tone(170));
+  dir_.write("u0.wav", tone_file(170));
   EXPECT_EQ(error_of([&] { examples(all, {}, {.speed_percent = 10}); }),
             dir_ / "u0.wav" + ": 155 samples at the highest speed, expected at least 161");
   EXPECT_NE(error([&](Utterance&) { dir_.write("u1.wav", ""); }).find(audio), std::string::npos);

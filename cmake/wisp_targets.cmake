@@ -140,6 +140,15 @@ function(wisp_test name)
   wisp_test_settings(${name})
 endfunction()
 
+# wisp_test_in_halves(NAME): a second entry of ctest, NAME_2, so that two processes share the tests of a long program.
+function(wisp_test_in_halves name)
+  add_test(NAME ${name}_2 COMMAND ${name})
+  wisp_test_settings(${name}_2)
+  set_property(TEST ${name} ${name}_2 APPEND PROPERTY ENVIRONMENT GTEST_TOTAL_SHARDS=2)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT GTEST_SHARD_INDEX=0)
+  set_property(TEST ${name}_2 APPEND PROPERTY ENVIRONMENT GTEST_SHARD_INDEX=1)
+endfunction()
+
 # The mpirun of tests: more processes than cores, and root in containers. Open MPI itself leaks.
 set(wisp_mpirun ${MPIEXEC_EXECUTABLE} --oversubscribe --allow-run-as-root)
 if(WISP_SANITIZE STREQUAL "address")

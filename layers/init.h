@@ -1,4 +1,4 @@
-// Where the weights of layers start. Any thread may call.
+// The distributions from which layers draw their first weights. Any thread may call.
 #pragma once
 
 #include <cmath>

@@ -54,9 +54,9 @@ tidy() {
     ! grep -qF "\"$PWD/$file\"" "$commands" || echo "$file"
   done >build/lint_files
   echo "lint: clang-tidy reads $(wc -l <build/lint_files) files"
-  # without g++'s precompiled headers and the warnings that only g++ has
+  # without g++'s precompiled headers, and the warnings and the parameter that only g++ has
   mkdir -p build/lint_commands
-  sed -E 's/ -Winvalid-pch -include [^ ]*cmake_pch\.hxx//; s/ -Wno-(restrict|stringop-[a-z]+)//g' "$commands" \
+  sed -E 's/ -Winvalid-pch -include [^ ]*cmake_pch\.hxx//; s/ -Wno-(restrict|stringop-[a-z]+)| --param=[^ ]*//g' "$commands" \
     >build/lint_commands/compile_commands.json
   # g++'s omp.h, because clang's own needs the libomp of clang-tidy's very version; one attribute in it is g++'s alone
   mkdir -p build/lint_include

@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kPerSecond = "_per_s";
 constexpr const char* kOther = "bytes_other";
+constexpr const char* kDistance = "bytes_distance";
 
 bool is_score(const std::string& key) {
   return key.starts_with("test_") || key.starts_with("validation_") || key.starts_with("best_");
@@ -58,6 +59,7 @@ std::string Summary::json() const {
     std::visit([&, name = key](const auto* field) { object[name] = *field; }, value);
   object["numerics"] = numerics;
   object[kOther] = bytes_other;
+  object[kDistance] = bytes_distance;
   object["bottleneck"] = bottleneck_line(times);
   return object.dump(2) + "\n";
 }
@@ -79,6 +81,7 @@ Summary Summary::from_json(const std::string& path) {
       std::visit([&, name = key](auto* field) { object.at(name).get_to(*field); }, value);
     summary.numerics = object.value("numerics", kNotRecorded);
     summary.bytes_other = object.value(kOther, std::nan(""));
+    summary.bytes_distance = object.value(kDistance, std::nan(""));
     return summary;
   } catch (const nlohmann::json::exception& error) {
     throw Error(path + " is no summary: " + error.what());

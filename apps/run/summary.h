@@ -15,7 +15,7 @@ namespace wisp {
 inline constexpr const char* kNotRecorded = "not recorded";
 
 /// Results of a run; bytes and ms are per step and worker. Bytes in steps are of the whole run.
-/// Rates, times and bytes_other are of the part since the run was last resumed.
+/// Rates, times, bytes_other and bytes_distance are of the part since the run was last resumed.
 struct Summary {
   std::vector<std::pair<std::string, double>> scores;  // "test_accuracy" …: SPLIT_METRIC
   std::string work = "images";
@@ -24,6 +24,7 @@ struct Summary {
   int64_t skipped = 0;
   double bytes_raw = 0.0, bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
   double bytes_other = 0.0;        // sent outside steps; NaN: an older program
+  double bytes_distance = 0.0;     // the part of it that measured distances; NaN likewise
   double reduction_encoded = 0.0;  // raw / encoded
   double reduction_sent = 0.0;     // bytes of dense / bytes sent
   StepTimes times;

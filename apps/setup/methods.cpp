@@ -12,7 +12,7 @@ namespace wisp {
 namespace {
 
 /// "a, b"
-std::string list_of(std::span<const std::string> names) {
+std::string joined(std::span<const std::string> names) {
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   return list;
@@ -35,7 +35,7 @@ const CompressorRegistry::Entry& find_compressor(const Config& config, const std
       " exchanges the weights of the whole run, so a rule of compression.policy cannot choose "
       "it; set it as compression.method");
   throw Error(concat("unknown compression.method (", config.where("compression.method"), ") '",
-                     name, "'; known: ", list_of(method_names())));
+                     name, "'; known: ", joined(method_names())));
 }
 
 /// The synchronizer that `name` stands for; null for gradient averaging.

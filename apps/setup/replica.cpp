@@ -174,11 +174,12 @@ int64_t Replica::bytes_other() {
 }
 
 RunTraffic Replica::traffic() {
-  double words[7];
+  double words[8];
   std::copy_n(traffic_.data<int64_t>(), 6, words);
   words[6] = static_cast<double>(bytes_other());
+  words[7] = static_cast<double>(sent_for_distances_);
   sum_over_workers(words);
-  return {words[0], words[1], words[2], words[3], words[4], words[5], words[6]};
+  return {words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7]};
 }
 
 void Replica::forward_backward(const NextBatch& next, const BatchAhead& ahead, StepReport& report) {
@@ -330,7 +331,9 @@ void Replica::swap_weights(const Tensor& others) {
 std::optional<double> Replica::consensus_distance() {
   if (!synchronizer_->replicas_differ()) return std::nullopt;
   double distance = 0.0;
+  const int64_t before = communicator().bytes_sent();
   without_turn([&] { distance = synchronizer_->consensus_distance(); });
+  sent_for_distances_ += communicator().bytes_sent() - before;
   return distance;
 }
 

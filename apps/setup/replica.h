@@ -55,11 +55,12 @@ struct StepReport {
 
 /// Traffic of a run, summed over workers. `steps` counts the steps of each worker; other fields are
 /// bytes. `other` is sent outside steps since this replica was made: for metrics, evaluations,
-/// checkpoints, distances and health. All else is of the steps of the whole run.
+/// checkpoints, distances and health; `distance` is the part that measured how far the workers are
+/// apart. All else is of the steps of the whole run.
 struct RunTraffic {
   double raw = 0.0, encoded = 0.0, sent = 0.0, received = 0.0, dense = 0.0;
   double steps = 0.0;
-  double other = 0.0;
+  double other = 0.0, distance = 0.0;
 };
 
 class Replica {
@@ -195,6 +196,7 @@ class Replica {
   Tensor traffic_;                              // i64, this worker's RunTraffic without `other`
   int64_t sent_before_ = 0;                     // bytes by the communicator before this replica
   int64_t sent_in_steps_ = 0;                   // bytes since then, in steps
+  int64_t sent_for_distances_ = 0;              // bytes since then, in consensus_distance()
   std::unique_ptr<Synchronizer> synchronizer_;  // last: its thread uses the rest
 };
 

@@ -383,6 +383,7 @@ Summary Training::summary() {
   summary.bytes_sent = traffic.sent / steps;
   summary.bytes_received = traffic.received / steps;
   summary.bytes_other = traffic.other / steps_here;
+  summary.bytes_distance = traffic.distance / steps_here;
   summary.reduction_encoded = traffic.encoded > 0 ? traffic.raw / traffic.encoded : 1.0;
   summary.reduction_sent = traffic.sent > 0 ? traffic.dense / traffic.sent : 1.0;
   summary.times.loader_ms = times[0] / steps_here;

@@ -124,16 +124,18 @@ struct Pack {
       value = to.value + begin;
     }
     std::byte* values = data + layout.header;
-    team.each(count, [&](int64_t i) { write_value<Value>(values, begin + i, value[i]); });
+    team.update(
+        count, [&](int64_t i) { return value[i]; },
+        [&](int64_t i, float x) { write_value<Value>(values, begin + i, x); });
     std::byte* indices = data + layout.end(all);
     if (number == 2) {
       auto* run = reinterpret_cast<uint16_t*>(indices) + begin;
-      team.each(count, [&](int64_t i) {
-        run[i] = static_cast<uint16_t>(position[i] - run_begin(position, i));
+      team.fill(count, run, [&](int64_t i) {
+        return static_cast<uint16_t>(position[i] - run_begin(position, i));
       });
     } else if (number == 4) {
       auto* as_it_is = reinterpret_cast<uint32_t*>(indices) + begin;
-      team.each(count, [&](int64_t i) { as_it_is[i] = position[i]; });
+      team.fill(count, as_it_is, [&](int64_t i) { return position[i]; });
     }
     team.once([&] {
       if (copies) to.range[f] = {begin, count};
@@ -146,10 +148,8 @@ struct Pack {
   WISP_HD void copy(const Team& team, int64_t count, const uint32_t* position, const float* value,
                     int64_t begin) const {
     if (!with_escapes) {
-      team.each(count, [&](int64_t i) {
-        to.position[begin + i] = position[i];
-        to.value[begin + i] = value[i];
-      });
+      team.fill(count, to.position + begin, [&](int64_t i) { return position[i]; });
+      team.fill(count, to.value + begin, [&](int64_t i) { return value[i]; });
       return;
     }
     team.scan(
@@ -214,26 +214,45 @@ struct Take {
   float weight;
   float* arena;  // null: nothing is added
   Complaints complaints;
+
+  enum class State { good, outside, disordered };
+  struct Sum {
+    uint32_t at;
+    float value;
+  };
   WISP_HD void operator()(const Team& team, int64_t f, const Range& range, const SparseList& list,
                           Found& found) const {
     const uint32_t* position = list.position + range.begin;
     const float* value = list.value + range.begin;
     const UnitRows::OfField field = rows.field[f];
     team.once([&] { found.good = true; });
-    team.each(range.count, [&](int64_t i) {
-      const bool within = position[i] < field.numel;
-      if (within && (i == 0 || position[i - 1] < position[i])) return;
-      found.good = false;
-      complaints.add(within ? Wrong::order : Wrong::position, f, i);
-    });
+    team.update(
+        range.count,
+        [&](int64_t i) {
+          if (position[i] >= field.numel) return State::outside;
+          return i > 0 && position[i - 1] >= position[i] ? State::disordered : State::good;
+        },
+        [&](int64_t i, State state) {
+          if (state == State::good) return;
+          found.good = false;
+          complaints.add(state == State::outside ? Wrong::position : Wrong::order, f, i);
+        });
     team.once([&] { list.range[f] = {range.begin, found.good ? range.count : 0}; });
     if (!arena || !found.good) return;
     for (int64_t s = field.slice; s < field.slice + field.slices; ++s) {
-      const int64_t from = sparse::count_below(position, range.count, rows.slice[s].position);
-      const int64_t to = sparse::count_below(position, range.count, rows.end_of(field, s));
+      const bool whole = field.slices == 1;
+      const int64_t from =
+          whole ? 0 : sparse::count_below(position, range.count, rows.slice[s].position);
+      const int64_t to =
+          whole ? range.count : sparse::count_below(position, range.count, rows.end_of(field, s));
       float* into = arena + rows.slice[s].shift;
-      team.each(to - from,
-                [&](int64_t i) { into[position[from + i]] += weight * value[from + i]; });
+      team.update(
+          to - from,
+          [&](int64_t i) {
+            const uint32_t at = position[from + i];
+            return Sum{at, into[at] + weight * value[from + i]};
+          },
+          [&](int64_t, const Sum& sum) { into[sum.at] = sum.value; });
     }
   }
 };

@@ -1,113 +1,11 @@
-// Phases of a team that is a thread block, and the loop over teams. A phase begins with a barrier,
-// so that earlier reads between phases are complete, and ends with a barrier. Only
-// core/loops/parallel_teams.h includes this file.
+// The loop over teams that are thread blocks. Only core/loops/parallel_teams.h includes this file.
 #pragma once
 
 #include "core/cuda/block_reduce.h"
+#include "core/cuda/team_phases.h"
 #include "core/loops/parallel_cuda.h"
 
 namespace wisp::cuda {
-
-constexpr int kTeamThreads = 512;
-constexpr int kTeamWarps = kTeamThreads / 32;
-constexpr int kBatch = 8;  // elements that a thread reads at once
-
-template <class Body>
-__device__ void team_each(int64_t n, const Body& body) {
-  __syncthreads();
-  for (int64_t i = threadIdx.x; i < n; i += kTeamThreads) body(i);
-  __syncthreads();
-}
-
-/// Returns *total plus the sums of the warps before this one, and adds all sums to *total.
-__device__ inline int64_t before_warp(const int64_t* sums, int warp, int64_t* total) {
-  int64_t before = *total;
-  for (int w = 0; w < kTeamWarps; ++w) {
-    if (w < warp) before += sums[w];
-    *total += sums[w];
-  }
-  return before;
-}
-
-template <class Value, class Emit>
-__device__ int64_t team_scan(int64_t* sums, int64_t n, const Value& value, const Emit& emit) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  int64_t total = 0;
-  for (int64_t base = 0; base < n; base += kTeamThreads) {
-    __syncthreads();
-    const int64_t i = base + threadIdx.x;
-    const int64_t own = i < n ? value(i) : 0;
-    int64_t through = own;
-    for (int step = 1; step < 32; step *= 2) {
-      const int64_t other = __shfl_up_sync(0xffffffffu, through, step);
-      if (lane >= step) through += other;
-    }
-    if (lane == 31) sums[warp] = through;
-    __syncthreads();
-    const int64_t before = before_warp(sums, warp, &total);
-    if (i < n) emit(i, before + through - own);
-  }
-  __syncthreads();
-  return total;
-}
-
-/// The part of team_select for kTeamThreads * kEach elements from `base` on. A warp has
-/// neighbouring elements. A thread calls keep for all of its elements before it goes on, so that
-/// the reads overlap.
-template <int kEach, class Keep, class Emit>
-__device__ void select_some(int64_t* sums, int64_t base, int64_t n, int64_t* total,
-                            const Keep& keep, const Emit& emit) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  const int64_t first = base + warp * (32 * kEach) + lane;
-  __syncthreads();
-  bool keeps[kEach];
-#pragma unroll
-  for (int e = 0; e < kEach; ++e) keeps[e] = (kEach > 1 || first < n) && keep(first + 32 * e);
-  uint32_t kept[kEach];
-  int own = 0;
-#pragma unroll
-  for (int e = 0; e < kEach; ++e) {
-    kept[e] = __ballot_sync(0xffffffffu, keeps[e]);
-    own += __popc(kept[e]);
-  }
-  if (lane == 0) sums[warp] = own;
-  __syncthreads();
-  int64_t before = before_warp(sums, warp, total);
-#pragma unroll
-  for (int e = 0; e < kEach; ++e) {
-    if (kept[e] >> lane & 1u) emit(before + __popc(kept[e] & ((1u << lane) - 1)), first + 32 * e);
-    before += __popc(kept[e]);
-  }
-}
-
-template <class Keep, class Emit>
-__device__ int64_t team_select(int64_t* sums, int64_t n, const Keep& keep, const Emit& emit) {
-  int64_t total = 0, base = 0;
-  for (; n - base >= kTeamThreads * kBatch; base += kTeamThreads * kBatch)
-    select_some<kBatch>(sums, base, n, &total, keep, emit);
-  for (; base < n; base += kTeamThreads) select_some<1>(sums, base, n, &total, keep, emit);
-  __syncthreads();
-  return total;
-}
-
-/// Calls then(i, read(i)) for each i in [0, n). A thread reads kBatch elements before it calls then
-/// for the first, so that the reads overlap.
-template <class Read, class Then>
-__device__ void team_batches(int64_t n, const Read& read, const Then& then) {
-  __syncthreads();
-  int64_t i = threadIdx.x;
-  for (; i + kTeamThreads * (kBatch - 1) < n; i += kTeamThreads * kBatch) {
-    decltype(read(i)) value[kBatch];
-#pragma unroll
-    for (int e = 0; e < kBatch; ++e) value[e] = read(i + kTeamThreads * e);
-#pragma unroll
-    for (int e = 0; e < kBatch; ++e) then(i + kTeamThreads * e, value[e]);
-  }
-  for (; i < n; i += kTeamThreads) then(i, read(i));
-  __syncthreads();
-}
 
 template <class Kernel>
 __device__ typename Kernel::Value team_reduce(int64_t n, const Kernel& kernel) {

@@ -56,15 +56,22 @@ class Team {
 #endif
   }
 
-  /// Writes to[i] = of(i) for each i in [0, n). of(i) may read to[i], but no other element that is
-  /// written.
+  /// Calls write(i, read(i)) for each i in [0, n). read(i) may read what write(i) writes, but
+  /// nothing that another call writes. On a device several reads are under way at once, which
+  /// each() cannot do where its body writes.
+  template <class Read, class Write>
+  WISP_HD void update(int64_t n, const Read& read, const Write& write) const {
+#ifdef __CUDA_ARCH__
+    cuda::team_batches(n, read, write);
+#else
+    each(n, [&](int64_t i) { write(i, read(i)); });
+#endif
+  }
+
+  /// update() that writes to[i] = of(i).
   template <class To, class Of>
   WISP_HD void fill(int64_t n, To* to, const Of& of) const {
-#ifdef __CUDA_ARCH__
-    cuda::team_batches(n, of, [to](int64_t i, const To& value) { to[i] = value; });
-#else
-    each(n, [&](int64_t i) { to[i] = of(i); });
-#endif
+    update(n, of, [to](int64_t i, const To& value) { to[i] = value; });
   }
 
   /// Calls body() on one thread.

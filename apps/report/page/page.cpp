@@ -231,8 +231,11 @@ std::string bytes(const Runs& runs) {
       return found;
     };
     Cells step = cells(run_cell(runs, r), "a step", 1.0);
-    step.push_back(fmt::format("1 / {:.1f}", s->reduction_encoded));
-    step.push_back(fmt::format("1 / {:.1f}", s->reduction_sent));
+    const auto share = [](double bytes, double reduction) {
+      return bytes > 0.0 ? fmt::format("1 / {:.1f}", reduction) : "-";
+    };
+    step.push_back(share(s->bytes_encoded, s->reduction_encoded));
+    step.push_back(share(s->bytes_sent, s->reduction_sent));
     Cells total = cells("", "in all", static_cast<double>(s->steps));
     total.insert(total.end(), {"", ""});
     rows += row(step) + row(total);

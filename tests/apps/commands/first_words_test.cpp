@@ -50,6 +50,11 @@ TEST(FirstWords, OfOneWorkerSayThatNothingIsSent) {
   expect_in(text, "workers: 1, on cpu\n");
   expect_in(text, "/s, one worker sends nothing\n");
   EXPECT_EQ(text.find("1.0x"), std::string::npos) << text;
+  const CommandResult report =
+      run_command(concat(WISP_PROGRAM " report ", dir / "run", " --html ", dir / "report.html"));
+  EXPECT_EQ(report.status, 0);
+  EXPECT_EQ(report.output.find("1.0x"), std::string::npos) << report.output;
+  EXPECT_EQ(read_text(dir / "report.html").find("1 / 1.0"), std::string::npos);
 }
 
 TEST(FirstWords, OfAResumedRunSayWhereItGoesOn) {

@@ -151,6 +151,9 @@ TEST(OwnWeightsRun, CountsWhatMeasuringSendsUnderANameOfItsOwn) {
   EXPECT_NEAR(once.bytes_other - never.bytes_other, distance * 2.0 / 5.0, padding) << "two epochs";
   EXPECT_NEAR(often.bytes_other - never.bytes_other, distance * 7.0 / 5.0, padding);
   EXPECT_GT(never.bytes_other, 0.0) << "the mean that is evaluated, metrics";
+  EXPECT_EQ(never.bytes_distance, 0.0);
+  EXPECT_NEAR(once.bytes_distance, distance * 2.0 / 5.0, padding);
+  EXPECT_NEAR(often.bytes_distance, distance * 7.0 / 5.0, padding);
   for (const Summary& other : {once, often}) {
     EXPECT_EQ(other.bytes_sent, never.bytes_sent);
     EXPECT_EQ(other.score("test_accuracy"), never.score("test_accuracy"));

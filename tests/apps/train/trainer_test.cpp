@@ -80,11 +80,13 @@ TEST(Train, SummaryHasTheAgreedKeysAndSaneValues) {
   const TempDir dir;
   tiny_train(dir / "run", kDgc);
   const auto row = nlohmann::ordered_json::parse(read_text(dir / "run/summary.json"));
-  EXPECT_EQ(keys_of(row), (std::vector<std::string>{
-                              "test_accuracy", "images_per_s", "steps", "skipped", "bytes_raw",
-                              "bytes_encoded", "bytes_sent", "bytes_received", "reduction_encoded",
-                              "reduction_sent", "loader_ms", "compute_ms", "encode_ms", "wait_ms",
-                              "wire_ms", "decode_ms", "numerics", "bytes_other", "bottleneck"}));
+  EXPECT_EQ(
+      keys_of(row),
+      (std::vector<std::string>{
+          "test_accuracy", "images_per_s", "steps",          "skipped",           "bytes_raw",
+          "bytes_encoded", "bytes_sent",   "bytes_received", "reduction_encoded", "reduction_sent",
+          "loader_ms",     "compute_ms",   "encode_ms",      "wait_ms",           "wire_ms",
+          "decode_ms",     "numerics",     "bytes_other",    "bytes_distance",    "bottleneck"}));
   const double parameters = 3072 * 24 + 24 + 24 * 10 + 10;
   EXPECT_EQ(row.at("steps"), 10);
   EXPECT_EQ(row.at("skipped"), 0);

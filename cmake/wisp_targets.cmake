@@ -22,8 +22,8 @@ else()
   set(wisp_sanitized PRIVATE)
 endif()
 
-# wisp_folders_together(TARGET): with CMAKE_UNITY_BUILD, the sources of a folder are compiled as one file. What its headers
-# declare is then read once. Local names must differ within a folder, and nowhere else.
+# wisp_folders_together(TARGET): with CMAKE_UNITY_BUILD, the sources of a folder are compiled as one file, which reads their
+# headers once. Local names must then differ within a folder, and among all sources of a program made without wisp_test().
 function(wisp_folders_together target)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
@@ -41,7 +41,8 @@ function(wisp_folders_together_later target)
   cmake_language(EVAL CODE "cmake_language(DEFER CALL wisp_folders_together ${target})")
 endfunction()
 
-# wisp_alone(FILE...): sources compiled by themselves in a unity build too, as their local names are those of their neighbours
+# wisp_alone(FILE...): sources that are compiled by themselves in a unity build too, most for their local names. Targets whose
+# sources all name their parts alike have UNITY_BUILD OFF instead.
 function(wisp_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

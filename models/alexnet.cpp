@@ -1,7 +1,8 @@
 #include "models/alexnet.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "layers/init.h"
 
 namespace wisp {
 namespace {
@@ -24,7 +25,7 @@ constexpr int kLinearPlaces[] = {1, 4, 6};
 /// The first weights of a layer.
 Init weight_init(const AlexNetPlan& plan, int64_t fan_in) {
   if (plan.groups > 1) return {Init::Kind::normal, 0.01};
-  return {Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan_in))};
+  return uniform_for(fan_in);
 }
 
 /// The first biases of a layer. `of_one` says whether the paper starts them at 1.

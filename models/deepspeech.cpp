@@ -1,8 +1,9 @@
 #include "models/deepspeech.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
+
+#include "layers/init.h"
 
 namespace wisp {
 namespace {
@@ -79,8 +80,7 @@ DeepSpeech::DeepSpeech(const DeepSpeechOptions& options, const Facts& facts) : o
 
 DeepSpeech::Convolution::Convolution(int in, int out, Axes kernel, const ConvOptions& options,
                                      bool bias)
-    : conv(in, out, kernel, options, bias,
-           {Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(in * kernel.h * kernel.w))}),
+    : conv(in, out, kernel, options, bias, uniform_for(int64_t{in} * kernel.h * kernel.w)),
       norm(out) {}
 
 /// (N, F, T, 1) -> (frames, features). Replaces `lengths` by the lengths after the convolutions.

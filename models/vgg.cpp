@@ -69,8 +69,8 @@ void Vgg::add_linear(const std::string& name, int64_t in, int64_t out) {
 /// where ReLUs and pools have numbers too. Returns the number behind the stage's pool.
 int Vgg::add_stage(int64_t convolutions, int in, int out, int place) {
   for (int64_t i = 0; i < convolutions; ++i) {
-    convolutions_.emplace_back(i == 0 ? in : out, out, 3, ConvOptions{.pad = 1}, he_normal(9 * out),
-                               kZero);
+    convolutions_.emplace_back(i == 0 ? in : out, out, 3, ConvOptions{.pad = 1},
+                               he_normal(3 * 3 * out), kZero);
     child(concat("features.", place++), convolutions_.back());
     if (plan_.batch_norm) {
       norms_.emplace_back(out);

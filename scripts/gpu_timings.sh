@@ -3,13 +3,13 @@
 # gpu_stages.sh.
 # shellcheck disable=SC2154,SC2034,SC2317 # set, read, and called by name, in the other two
 
-# Cases of steps: PyTorch's speed and Wisp's of docs/gpu.md ("How fast"; H100, 52b9f6d, means of two; AlexNet H200, 0d5d56e),
-# the bar for the ratio of both (docs/log.md), and the peer's case with its options. "-": none is recorded.
+# Cases of steps: PyTorch's speed and Wisp's of docs/gpu.md ("How fast"; H100, 52b9f6d, means of two), the bar for the ratio
+# of both (docs/log.md), and the peer's case with its options. "-": none is recorded.
 cases="resnet20_f32    -      -      -
        resnet20_tf32   50631  26348  1.15 resnet20 --mode graph
        resnet20_bf16   68433  24390  1.15 resnet20 --mode graph --dtype bf16
        resnet50_bf16   5375   5293   1    resnet50 --mode compile --dtype bf16 --batch 256
-       alexnet_bf16    37166  28750  1    alexnet --mode graph --dtype bf16 --batch 256
+       alexnet_bf16    -      -      -
        vgg16_bf16      -      -      -
        lstm650_tf32    230385 166400 1    lstm650 --mode graph
        deepspeech_tf32 46357  44281  1.5  deepspeech_an4
@@ -59,7 +59,7 @@ set_case() {
         data.test_count=256 train.deterministic=false)
       ;;&
     alexnet_*) ours+=(model.name=alexnet) ;;
-    vgg16_*) ours+=(model.name=vgg model.depth=16 optimizer.lr=0.001) ;; # at 0.025 the loss becomes infinite
+    vgg16_*) ours+=(model.name=vgg model.depth=16 optimizer.lr=0.001) ;; # at 0.025 its loss becomes infinite
     lstm650_*)
       [[ -n $words ]] || drawn_words "$texts"
       ours=("$configs/ptb_medium.toml" model.tied=true model.loss=mean optimizer.momentum=0.9 optimizer.lr=0.01 clip.norm=0

@@ -49,7 +49,7 @@ changed_sources() {
 
 # tidy: reads the changed files that a release build compiles
 tidy() {
-  cmake --preset release -B build/lint >/dev/null
+  cmake --preset release -B build/lint >/dev/null || return 1
   changed_sources | while read -r file; do
     ! grep -qF "\"$PWD/$file\"" "$commands" || echo "$file"
   done >build/lint_files

@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-struct LanguageModelArguments {
+struct LmArguments {
   std::string text, out, perplexity;
   int32_t order = 3;
 };
@@ -37,7 +37,7 @@ void print_score(const std::string& file, const NgramScore& score) {
   fmt::print("\n");
 }
 
-void run_lm(const LanguageModelArguments& arguments) {
+void run_lm(const LmArguments& arguments) {
   const bool writes = !arguments.out.empty(), scores = !arguments.perplexity.empty();
   if (!writes && !scores) throw CLI::RequiredError("--out or --perplexity");
   const std::string text = read(arguments.text), scored = scores ? read(arguments.perplexity) : "";
@@ -55,7 +55,7 @@ void run_lm(const LanguageModelArguments& arguments) {
 void add_lm(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("lm", "train an n-gram model of words on a text, for beam search");
-  const auto arguments = std::make_shared<LanguageModelArguments>();
+  const auto arguments = std::make_shared<LmArguments>();
   command.add_option("text", arguments->text, "UTF-8 text with a sentence on each line")
       ->required();
   command.add_option("--order", arguments->order, "number of words of the longest n-grams")

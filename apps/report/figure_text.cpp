@@ -14,6 +14,10 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.0f} B", bytes);
 }
 
+std::string reduction_text(double times, double sent) {
+  return sent > 0.0 ? fmt::format("{:.1f}x", times) : "-";
+}
+
 std::string seconds_text(double seconds) {
   if (std::isnan(seconds)) return "-";
   if (seconds < 60.0) return fmt::format("{:.1f} s", seconds);

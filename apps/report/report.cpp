@@ -37,7 +37,7 @@ Row row_of(const RunRecord& run, bool several) {
           bytes_text(s.bytes_encoded),
           bytes_text(s.bytes_sent),
           bytes_text(s.bytes_received),
-          s.bytes_sent > 0.0 ? fmt::format("{:.1f}x", s.reduction_sent) : "-",
+          reduction_text(s.reduction_sent, s.bytes_sent),
           fmt::format("{:.1f}", s.times.compute_ms),
           fmt::format("{:.1f}", s.times.encode_ms),
           fmt::format("{:.1f}", s.times.wait_ms),

@@ -24,7 +24,7 @@ struct Summary {
   int64_t skipped = 0;
   double bytes_raw = 0.0, bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
   double bytes_other = 0.0;        // sent outside steps; NaN: an older program
-  double bytes_distance = 0.0;     // the part of it that measured distances; NaN likewise
+  double bytes_distance = 0.0;     // the part sent to measure distances; NaN likewise
   double reduction_encoded = 0.0;  // raw / encoded
   double reduction_sent = 0.0;     // bytes of dense / bytes sent
   StepTimes times;

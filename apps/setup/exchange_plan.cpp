@@ -23,7 +23,7 @@ int64_t state_bytes(const Compressor& compressor, const UnitSpec& spec, int work
 }
 
 /// "a, b, c and 4 more"
-std::string first_of(const std::vector<std::string>& names) {
+std::string some_of(const std::vector<std::string>& names) {
   constexpr size_t kNamed = 3;
   const size_t named = std::min(names.size(), kNamed);
   const std::string text = fmt::format(
@@ -225,7 +225,7 @@ class Planner {
           name_of(method), of_method.sent, plain_word(), of_method.dense,
           options_.guard ? fmt::format("these layers go {}", plain_word())
                          : "compression.guard is off, these layers send it",
-          first_of(of_method.names)));
+          some_of(of_method.names)));
     }
     phase.bytes_most =
         *std::max_element(by_step.begin(), by_step.end()) * static_cast<double>(exchange_.period);
@@ -300,7 +300,7 @@ class Planner {
     remark_on_late_start(method);
     for (const auto& [remark, names] : said)
       exchange_.remarks.push_back(
-          fmt::format("{}: {} ({})", name_of(method), remark, first_of(names)));
+          fmt::format("{}: {} ({})", name_of(method), remark, some_of(names)));
   }
 
   const Methods& methods_;

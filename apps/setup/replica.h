@@ -55,8 +55,8 @@ struct StepReport {
 
 /// Traffic of a run, summed over workers. `steps` counts the steps of each worker; other fields are
 /// bytes. `other` is sent outside steps since this replica was made: for metrics, evaluations,
-/// checkpoints, distances and health; `distance` is the part that measured how far the workers are
-/// apart. All else is of the steps of the whole run.
+/// checkpoints, distances and health; `distance` is the part sent to measure how far the workers
+/// are apart. All else is of the steps of the whole run.
 struct RunTraffic {
   double raw = 0.0, encoded = 0.0, sent = 0.0, received = 0.0, dense = 0.0;
   double steps = 0.0;

@@ -79,7 +79,7 @@ WISP_HD inline uint64_t given_bound(const Selection& selection, int64_t field) {
 
 /// The part of the sample that lies in a slice: the key of its element i.
 template <class Source>
-struct SampleKey {
+struct SampledMagnitude {
   static constexpr int64_t kOutside = -1;  // a cluster's elements may lie in two slices
   Source source;
   int64_t first;   // position in the slice; may be before or behind it
@@ -118,13 +118,14 @@ struct FindThreshold {
       if (to > clusters) to = clusters;
       if (from >= to) return;
       uint32_t* of_slice = key + from * kCluster;
-      team.update((to - from) * kCluster,
-                  SampleKey<Source>{source, field.first + from * field.stride - slice.position,
-                                    field.stride, slice.offset, slice.numel},
-                  [of_slice](int64_t i, int64_t found) {
-                    if (found != SampleKey<Source>::kOutside)
-                      of_slice[i] = static_cast<uint32_t>(found);
-                  });
+      team.update(
+          (to - from) * kCluster,
+          SampledMagnitude<Source>{source, field.first + from * field.stride - slice.position,
+                                   field.stride, slice.offset, slice.numel},
+          [of_slice](int64_t i, int64_t found) {
+            if (found != SampledMagnitude<Source>::kOutside)
+              of_slice[i] = static_cast<uint32_t>(found);
+          });
     });
     return bound_of_largest(team, digits, field.rank, 32, [&](const auto& digit) {
       team.histogram(field.sample, digits.bins, [&](int64_t i) { return digit(bound_of(key[i])); });

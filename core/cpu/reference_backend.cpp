@@ -198,7 +198,7 @@ class ReferenceBackend final : public Backend {
             GradSlot c) override {
     submit(stream, a, "gemm", [=](auto zero) {
       using T = decltype(zero);
-      wisp::gemm(spec, Source<T>(a).data(), Source<T>(b, a).data(), Target<T>(c));
+      wisp::gemm(spec, ReferenceSource<T>(a).data(), ReferenceSource<T>(b, a).data(), Target<T>(c));
     });
   }
 
@@ -206,7 +206,8 @@ class ReferenceBackend final : public Backend {
               Tensor& y) override {
     submit(stream, x, "conv2d", [=](auto zero) {
       using T = decltype(zero);
-      wisp::conv2d(spec, Source<T>(x).data(), Source<T>(w, x).data(), Target<T>({y}).data());
+      wisp::conv2d(spec, ReferenceSource<T>(x).data(), ReferenceSource<T>(w, x).data(),
+                   Target<T>({y}).data());
     });
   }
 
@@ -214,7 +215,8 @@ class ReferenceBackend final : public Backend {
                  GradSlot dx) override {
     submit(stream, dy, "conv2d_dx", [=](auto zero) {
       using T = decltype(zero);
-      wisp::conv2d_dx(spec, Source<T>(dy).data(), Source<T>(w, dy).data(), Target<T>(dx));
+      wisp::conv2d_dx(spec, ReferenceSource<T>(dy).data(), ReferenceSource<T>(w, dy).data(),
+                      Target<T>(dx));
     });
   }
 
@@ -222,7 +224,8 @@ class ReferenceBackend final : public Backend {
                  GradSlot dw) override {
     submit(stream, x, "conv2d_dw", [=](auto zero) {
       using T = decltype(zero);
-      wisp::conv2d_dw(spec, Source<T>(x).data(), Source<T>(dy).data(), Target<T>(dw));
+      wisp::conv2d_dw(spec, ReferenceSource<T>(x).data(), ReferenceSource<T>(dy).data(),
+                      Target<T>(dw));
     });
   }
 
@@ -230,7 +233,8 @@ class ReferenceBackend final : public Backend {
                 Tensor& argmax) override {
     submit(stream, x, "max_pool", [=](auto zero) {
       using T = decltype(zero);
-      wisp::max_pool(spec, Source<T>(x).data(), Target<T>({y}).data(), argmax.data<int32_t>());
+      wisp::max_pool(spec, ReferenceSource<T>(x).data(), Target<T>({y}).data(),
+                     argmax.data<int32_t>());
     });
   }
 
@@ -238,14 +242,14 @@ class ReferenceBackend final : public Backend {
                    GradSlot dx) override {
     submit(stream, dy, "max_pool_dx", [=](auto zero) {
       using T = decltype(zero);
-      wisp::max_pool_dx(Source<T>(dy).data(), argmax, Target<T>(dx));
+      wisp::max_pool_dx(ReferenceSource<T>(dy).data(), argmax, Target<T>(dx));
     });
   }
 
   void avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) override {
     submit(stream, x, "avg_pool", [=](auto zero) {
       using T = decltype(zero);
-      wisp::avg_pool(spec, Source<T>(x).data(), Target<T>({y}).data());
+      wisp::avg_pool(spec, ReferenceSource<T>(x).data(), Target<T>({y}).data());
     });
   }
 
@@ -253,7 +257,7 @@ class ReferenceBackend final : public Backend {
                    GradSlot dx) override {
     submit(stream, dy, "avg_pool_dx", [=](auto zero) {
       using T = decltype(zero);
-      wisp::avg_pool_dx(spec, Source<T>(dy).data(), Target<T>(dx));
+      wisp::avg_pool_dx(spec, ReferenceSource<T>(dy).data(), Target<T>(dx));
     });
   }
 
@@ -263,11 +267,11 @@ class ReferenceBackend final : public Backend {
                   Tensor& y, Tensor& /*no_mask*/) override {
     submit(stream, x, "batch_norm", [=, added = spec.residual ? *residual : Tensor()](auto zero) {
       using T = decltype(zero);
-      const Source<T> input(x), add(added);
+      const ReferenceSource<T> input(x), add(added);
       const Target<T> output({y});
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
       for (int64_t c = 0; c < spec.channels; ++c) {
-        const Moments moments = channel_moments(spec, input.data(), c);
+        const ReferenceMoments moments = channel_moments(spec, input.data(), c);
         const auto rows = static_cast<double>(spec.rows);
         mean.data<T>()[c] = static_cast<T>(moments.mean);
         inv_std.data<T>()[c] = inverse_deviation<T>(spec, moments.variance);
@@ -285,7 +289,7 @@ class ReferenceBackend final : public Backend {
     submit(stream, x, "batch_norm_eval",
            [=, added = spec.residual ? *residual : Tensor()](auto zero) {
              using T = decltype(zero);
-             const Source<T> input(x), add(added);
+             const ReferenceSource<T> input(x), add(added);
              const Target<T> output({y});
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
              for (int64_t c = 0; c < spec.channels; ++c)
@@ -306,7 +310,7 @@ class ReferenceBackend final : public Backend {
              using T = decltype(zero);
              const BatchNormGradients<T> out{Target<T>(dx_slot), Target<T>(residual_slot),
                                              Target<T>(gamma_slot), Target<T>(beta_slot)};
-             const Source<T> input(x), gradient(dy), outputs(spec.relu ? y : Tensor());
+             const ReferenceSource<T> input(x), gradient(dy), outputs(spec.relu ? y : Tensor());
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
              for (int64_t c = 0; c < spec.channels; ++c)
                batch_norm_dx_channel(spec, input.data(), outputs.data(), gradient.data(),
@@ -328,7 +332,7 @@ class ReferenceBackend final : public Backend {
            Tensor& saved) override {
     submit(stream, x, "rnn", [=, layers = copy_of(weights)](auto zero) {
       using T = decltype(zero);
-      const Source<T> input(x), h_before(before.h), c_before(before.c);
+      const ReferenceSource<T> input(x), h_before(before.h), c_before(before.c);
       const Target<T> output({y}), h_after({after.h}), c_after({after.c});
       std::vector<T> unsaved;
       if (!saved.defined())
@@ -353,7 +357,7 @@ class ReferenceBackend final : public Backend {
     submit(
         stream, y, "rnn_dx", [=, layers = copy_of(weights), dx_slot = slot_or_none(dx)](auto zero) {
           using T = decltype(zero);
-          const Source<T> output(y), gradient(dy), h_before(before.h), c_before(before.c);
+          const ReferenceSource<T> output(y), gradient(dy), h_before(before.h), c_before(before.c);
           const Target<T> into(dx_slot);
           for (int64_t d = 0; d < spec.directions; ++d) {
             const RnnFactors<T> factors(layers[static_cast<size_t>(d)], y);
@@ -371,7 +375,7 @@ class ReferenceBackend final : public Backend {
               std::span<const RnnGradients> gradients) override {
     submit(stream, x, "rnn_dw", [=, slots = copy_of(gradients)](auto zero) {
       using T = decltype(zero);
-      const Source<T> input(x), output(y), h_before(before.h);
+      const ReferenceSource<T> input(x), output(y), h_before(before.h);
       for (int64_t d = 0; d < spec.directions; ++d) {
         const RnnWeightTargets<T> into(slots[static_cast<size_t>(d)]);
         const auto kept = ReferenceRnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);

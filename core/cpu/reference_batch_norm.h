@@ -16,12 +16,12 @@ T relu(T value) {
 }
 
 /// Moments in double: an f32 sum over many rows would lose the digits of a channel far from zero.
-struct Moments {
+struct ReferenceMoments {
   double mean, variance;
 };
 
 template <class T>
-Moments channel_moments(const BatchNormSpec& s, const T* x, int64_t c) {
+ReferenceMoments channel_moments(const BatchNormSpec& s, const T* x, int64_t c) {
   const auto count = static_cast<double>(s.rows);
   double sum = 0;
   for (int64_t r = 0; r < s.rows; ++r) sum += static_cast<double>(x[r * s.channels + c]);

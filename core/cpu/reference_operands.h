@@ -10,9 +10,9 @@ namespace wisp {
 
 /// A tensor that loops over T read. bf16 is widened into a copy.
 template <class T>
-class Source {
+class ReferenceSource {
  public:
-  explicit Source(const Tensor& tensor) {
+  explicit ReferenceSource(const Tensor& tensor) {
     if (!tensor.defined()) return;
     if (tensor.dtype() != DType::bf16) {
       data_ = tensor.data<T>();
@@ -24,14 +24,14 @@ class Source {
     data_ = copy_.data();
   }
   /// A factor of a product. If `like` is bf16, the factor is rounded to bf16, too.
-  Source(const Tensor& factor, const Tensor& like) : Source(factor) {
+  ReferenceSource(const Tensor& factor, const Tensor& like) : ReferenceSource(factor) {
     if (like.dtype() != DType::bf16 || factor.dtype() == DType::bf16) return;
     copy_.assign(data_, data_ + factor.numel());
     for (T& value : copy_) value = static_cast<T>(wide(BFloat16(static_cast<float>(value))));
     data_ = copy_.data();
   }
-  Source(const Source&) = delete;
-  Source& operator=(const Source&) = delete;
+  ReferenceSource(const ReferenceSource&) = delete;
+  ReferenceSource& operator=(const ReferenceSource&) = delete;
   const T* data() const { return data_; }
 
  private:

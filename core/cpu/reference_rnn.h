@@ -104,7 +104,7 @@ struct RnnFactors {
         recurrent(w.recurrent, like),
         input_bias(w.input_bias),
         recurrent_bias(w.recurrent_bias) {}
-  const Source<T> input, recurrent, input_bias, recurrent_bias;
+  const ReferenceSource<T> input, recurrent, input_bias, recurrent_bias;
 };
 
 /// The forward pass of one direction. h is rounded to `h_type` before the next position reads it.

@@ -57,13 +57,20 @@ class Team {
   }
 
   /// Calls write(i, read(i)) for each i in [0, n). read(i) may read what write(i) writes, but
-  /// nothing that another call writes. On a device several reads are under way at once, which
-  /// each() cannot do where its body writes.
+  /// nothing that another call writes. Two calls write one element only if they write the same. On
+  /// a device several reads are under way at once, which each() cannot do where its body writes.
   template <class Read, class Write>
   WISP_HD void update(int64_t n, const Read& read, const Write& write) const {
 #ifdef __CUDA_ARCH__
     cuda::team_batches(n, read, write);
 #else
+    if (order_ != 0) {  // all reads before the first write
+      std::vector<decltype(read(int64_t{}))> values;
+      for (int64_t i = 0; i < n; ++i) values.push_back(read(i));
+      for (const int64_t i : parallel::shuffled(order_, n))
+        write(i, values[static_cast<size_t>(i)]);
+      return;
+    }
     each(n, [&](int64_t i) { write(i, read(i)); });
 #endif
   }

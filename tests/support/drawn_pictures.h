@@ -1,4 +1,5 @@
-// Pictures drawn by formulas, (H, W, 3) u8, for tests. scripts/check_images.py draws the same ones.
+// Pictures drawn by formulas, (H, W, 3) u8, for tests, and the content of a picture.
+// scripts/check_images.py draws the same ones.
 #pragma once
 
 #include <string>

@@ -104,7 +104,7 @@ std::string figures(const Runs& runs) {
         seconds_text(last.seconds),
         summary ? speed.figure(fmt::format("{:.0f}", summary->work_per_s), speed_name(run)) : "-",
         bytes_text(sent),
-        summary ? fmt::format("{:.1f}x", summary->reduction_sent) : "-"};
+        summary ? reduction_text(summary->reduction_sent, summary->bytes_sent) : "-"};
     if (validates) cells.insert(cells.begin() + 2, score("validation"));
     rows += row(cells);
   }

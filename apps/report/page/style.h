@@ -3,7 +3,7 @@
 
 namespace wisp {
 
-constexpr int kRunColours = 8;  // later runs have these again, dashed
+constexpr int kRunColours = 8;  // the classes s0 to s7; later runs have them again, dashed
 
 /// CSS for light and dark (as the reader's system has it), narrow screens and print. The
 /// colours of runs are those of Okabe and Ito with black and yellow replaced; they differ for any

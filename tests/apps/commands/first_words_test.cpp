@@ -54,7 +54,8 @@ TEST(FirstWords, OfOneWorkerSayThatNothingIsSent) {
       run_command(concat(WISP_PROGRAM " report ", dir / "run", " --html ", dir / "report.html"));
   EXPECT_EQ(report.status, 0);
   EXPECT_EQ(report.output.find("1.0x"), std::string::npos) << report.output;
-  EXPECT_EQ(read_text(dir / "report.html").find("1 / 1.0"), std::string::npos);
+  for (const char* flattering : {"1.0x", "1 / 1.0"})
+    EXPECT_EQ(read_text(dir / "report.html").find(flattering), std::string::npos) << flattering;
 }
 
 TEST(FirstWords, OfAResumedRunSayWhereItGoesOn) {

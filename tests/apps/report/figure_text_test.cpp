@@ -14,6 +14,11 @@ TEST(FigureText, ShowsBytesInTheirUnit) {
   EXPECT_EQ(bytes_text(3.5e9), "3.50 GB");
 }
 
+TEST(FigureText, ShowsNoReductionWhereNothingIsSent) {
+  EXPECT_EQ(reduction_text(276.72, 1e6), "276.7x");
+  EXPECT_EQ(reduction_text(1.0, 0.0), "-");
+}
+
 TEST(FigureText, ShowsSecondsMinutesAndHours) {
   EXPECT_EQ(seconds_text(3.25), "3.2 s");
   EXPECT_EQ(seconds_text(75.2), "1:15");

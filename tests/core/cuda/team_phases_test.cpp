@@ -63,6 +63,7 @@ int __popc(uint32_t word) { return std::popcount(word); }
 // NOLINTEND(bugprone-reserved-identifier)
 
 #include "core/cuda/team_phases.h"
+#undef __device__
 
 namespace wisp::cuda {
 namespace {

@@ -14,7 +14,7 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kRows = 12;  // rows of a batch, all workers together
-constexpr int64_t kManySteps = 10;
+constexpr int64_t kTrainSteps = 10;
 
 struct Training {
   int workers = 1;
@@ -88,12 +88,12 @@ class Trainee {
   GradientAveraging sync_;
 };
 
-/// The weights after kManySteps steps, which must be equal on all ranks.
+/// The weights after kTrainSteps steps, which must be equal on all ranks.
 std::vector<double> train(const Training& training) {
   std::vector<std::vector<double>> weights(static_cast<size_t>(training.workers));
   run_workers(training.workers, {.threads = 1, .turns = training.turns}, [&](Worker& worker) {
     Trainee trainee(training, worker);
-    for (int64_t step = 0; step < kManySteps; ++step) trainee.step(step);
+    for (int64_t step = 0; step < kTrainSteps; ++step) trainee.step(step);
     weights[static_cast<size_t>(worker.rank)] = trainee.weights();
   });
   for (const auto& of_rank : weights) EXPECT_EQ(of_rank, weights[0]);

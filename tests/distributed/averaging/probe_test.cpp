@@ -22,13 +22,13 @@ ReplicaOptions by(const std::string& method, double ratio, int64_t probe_every,
   return options;
 }
 
-float rough_small(int rank, int64_t step, int segment, int64_t i) {
+float rough_gradient(int rank, int64_t step, int segment, int64_t i) {
   return std::sin(small_integers(rank, step, segment, i) + static_cast<float>(i)) * 0.7f;
 }
 
 /// Rank 0's health after each step. Both ranks must agree.
 std::vector<std::optional<Health>> healths(const ReplicaOptions& options, int64_t steps,
-                                           const GradientOf& gradient = rough_small) {
+                                           const GradientOf& gradient = rough_gradient) {
   std::vector<std::vector<std::optional<Health>>> seen(2);
   run_workers(2, {.threads = 1}, [&](Worker& worker) {
     TestReplica replica(worker.communicator, options);
@@ -96,13 +96,13 @@ TEST(Probe, MeasuresEveryNthStepOfWhatIsCompressed) {
 TEST(Probe, SkipsWhatIsSkippedAndCountsNonFiniteGradientsAsZero) {
   run_workers(2, {.threads = 1}, [&](Worker& worker) {
     TestReplica replica(worker.communicator, by("topk", 0.1, 1));
-    replica.step(0, rough_small);
+    replica.step(0, rough_gradient);
     EXPECT_TRUE(replica.sync().health());
-    replica.step(1, rough_small, std::numeric_limits<double>::quiet_NaN());
+    replica.step(1, rough_gradient, std::numeric_limits<double>::quiet_NaN());
     EXPECT_FALSE(replica.sync().health());
     replica.step(2, [](int rank, int64_t step, int segment, int64_t i) {
       return rank == 1 ? std::numeric_limits<float>::infinity()
-                       : rough_small(rank, step, segment, i);
+                       : rough_gradient(rank, step, segment, i);
     });
     ASSERT_TRUE(replica.sync().health());
     EXPECT_TRUE(std::isfinite(replica.sync().health()->cosine));
@@ -123,7 +123,7 @@ Trail trail_of(const ReplicaOptions& options) {
   run_workers(2, {.threads = 1}, [&](Worker& worker) {
     TestReplica replica(worker.communicator, options);
     for (int64_t step = 0; step < 8; ++step) {
-      replica.step(step, rough_small);
+      replica.step(step, rough_gradient);
       trail.gradients[static_cast<size_t>(worker.rank)].push_back(replica.gradients());
       if (worker.rank > 0) continue;
       trail.bytes.push_back(replica.sync().cost().bytes_sent);

@@ -77,17 +77,17 @@ WISP_HD inline uint64_t given_bound(const Selection& selection, int64_t field) {
   return bound_of(given < selection.least ? selection.least : given);
 }
 
-/// The part of the sample that lies in a slice: the key of its element i.
+/// The part of the sample that lies in a slice.
 template <class Source>
-struct SampledMagnitude {
-  static constexpr int64_t kOutside = -1;  // a cluster's elements may lie in two slices
+struct SampleKeys {
   Source source;
+  uint32_t* key;   // key of the first sampled element of this part
   int64_t first;   // position in the slice; may be before or behind it
   int64_t stride;  // distance between clusters
   int64_t offset, numel;
-  WISP_HD int64_t operator()(int64_t i) const {
+  WISP_HD void operator()(int64_t i) const {
     const int64_t at = first + i / kCluster * stride + i % kCluster;
-    return 0 <= at && at < numel ? int64_t{magnitude_bits(source.peek(offset + at))} : kOutside;
+    if (0 <= at && at < numel) key[i] = magnitude_bits(source.peek(offset + at));
   }
 };
 
@@ -117,15 +117,10 @@ struct FindThreshold {
       int64_t to = end <= field.first ? 0 : (end - field.first - 1) / field.stride + 1;
       if (to > clusters) to = clusters;
       if (from >= to) return;
-      uint32_t* of_slice = key + from * kCluster;
-      team.update(
-          (to - from) * kCluster,
-          SampledMagnitude<Source>{source, field.first + from * field.stride - slice.position,
-                                   field.stride, slice.offset, slice.numel},
-          [of_slice](int64_t i, int64_t found) {
-            if (found != SampledMagnitude<Source>::kOutside)
-              of_slice[i] = static_cast<uint32_t>(found);
-          });
+      team.each((to - from) * kCluster,
+                SampleKeys<Source>{source, key + from * kCluster,
+                                   field.first + from * field.stride - slice.position, field.stride,
+                                   slice.offset, slice.numel});
     });
     return bound_of_largest(team, digits, field.rank, 32, [&](const auto& digit) {
       team.histogram(field.sample, digits.bins, [&](int64_t i) { return digit(bound_of(key[i])); });
@@ -141,7 +136,7 @@ struct TakeAndList {
   int64_t offset;      // arena index of the slice
   int64_t position;    // field position of the slice
   int64_t capacity;
-  uint32_t* keys;
+  uint32_t* indices;  // arena indices
   uint32_t* positions;
   int64_t* candidates;
   WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
@@ -149,7 +144,7 @@ struct TakeAndList {
     return magnitude_bits(source.take(offset + i)) >= threshold;
   }
   WISP_HD void emit(int64_t at, int64_t i) const {
-    keys[at] = magnitude_bits(source.held(offset + i));
+    indices[at] = static_cast<uint32_t>(offset + i);
     positions[at] = static_cast<uint32_t>(position + i);
   }
   WISP_HD int64_t* count() const { return candidates; }
@@ -251,21 +246,23 @@ struct Choose {
     // can be selected.
     const bool all = fields.state[f].bound <= bound_of(least);
     const bool good = listed <= field.capacity && (!exact || all || field.k <= listed);
-    const int64_t count = good ? from_list(team, field, listed, digits)
+    const int64_t count = good ? from_list(team, field, listed, fields.source[f], digits)
                                : from_field(team, field, fields.source[f], digits);
     if (range) team.once([&] { range[f] = {field.begin, count}; });
   }
 
  private:
   WISP_HD int64_t from_list(const Team& team, const FieldRow& field, int64_t listed,
-                            Digits& digits) const {
-    const uint32_t* key = fields.key + field.entry;
+                            const Source& source, Digits& digits) const {
+    uint32_t* key = fields.key + field.entry;
     const uint32_t* position = fields.position + field.entry;
     uint32_t* to = positions + field.begin;
     if (listed <= field.k) {
       team.fill(listed, to, [&](int64_t i) { return position[i]; });
       return listed;
     }
+    // A phase of its own: its reads are spread over the field, and overlap only this way.
+    team.fill(listed, key, [&](int64_t i) { return magnitude_bits(source.held(key[i])); });
     const Order order = field.order();
     const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
       team.histogram(listed, digits.bins,

@@ -111,7 +111,7 @@ struct Fields {
   const Source* source;
   SelectRanges<SliceRow> slices;
   Progress* state;
-  uint32_t* key;       // magnitudes of the sample, then of the candidates
+  uint32_t* key;       // keys of the sample, then arena indices of the candidates, then their keys
   uint32_t* position;  // field positions of the candidates
 
   /// visit(slice) for each slice of a field, by all threads of a team.

@@ -42,9 +42,51 @@ function(wisp_folders_together_later target)
 endfunction()
 
 # wisp_alone(FILE...): sources that are compiled by themselves in a unity build too, most for their local names. Targets whose
-# sources all name their parts alike have UNITY_BUILD OFF instead.
+# sources all name their parts alike have UNITY_BUILD OFF instead. For kernels, both are said before wisp_kernels().
 function(wisp_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
+# wisp_joined(TARGET FILES): where TARGET has UNITY_BUILD, replaces the sources of each folder in the list FILES by one that
+# includes them. It is for sources with the same options of their own, which CMake 3.25 does not join, as it does not join
+# CUDA's. nvcc reads the headers of a source four times, which is most of its work.
+function(wisp_joined target files)
+  get_target_property(unity ${target} UNITY_BUILD)
+  if(NOT unity)
+    return()
+  endif()
+  set(groups)
+  set(compiled)
+  foreach(file IN LISTS ${files})
+    get_source_file_property(alone ${file} SKIP_UNITY_BUILD_INCLUSION)
+    if(alone OR IS_ABSOLUTE ${file})  # or a generated one
+      list(APPEND compiled ${file})
+    else()
+      cmake_path(GET file PARENT_PATH folder)
+      string(MAKE_C_IDENTIFIER "${target}_in_${folder}" group)
+      list(APPEND groups ${group})
+      list(APPEND ${group} ${file})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES groups)
+  get_property(made DIRECTORY PROPERTY wisp_joined_groups)
+  foreach(group IN LISTS groups)
+    list(LENGTH ${group} count)
+    if(count EQUAL 1)
+      list(APPEND compiled ${${group}})
+    elseif(group IN_LIST made)
+      message(FATAL_ERROR "${target}: the sources of a folder are given twice: ${${group}}")
+    else()
+      list(TRANSFORM ${group} REPLACE "(.+)" "#include \"${CMAKE_CURRENT_SOURCE_DIR}/\\1\"\n" OUTPUT_VARIABLE includes)
+      string(CONCAT includes ${includes})
+      set(joined ${CMAKE_CURRENT_BINARY_DIR}/joined/${group}.cpp)
+      file(CONFIGURE OUTPUT ${joined} CONTENT "${includes}" @ONLY)
+      set_source_files_properties(${${group}} PROPERTIES HEADER_FILE_ONLY ON)
+      list(APPEND compiled ${joined})
+      set_property(DIRECTORY APPEND PROPERTY wisp_joined_groups ${group})
+    endif()
+  endforeach()
+  set(${files} ${compiled} PARENT_SCOPE)
 endfunction()
 
 # wisp_archive(TARGET NAME DEPENDENCIES...): a static library, linked and installed as wisp::NAME.
@@ -82,11 +124,18 @@ function(wisp_whole_library name)
   set_target_properties(wisp_${name}_whole PROPERTIES EXPORT_NAME ${name})
 endfunction()
 
-# wisp_little_optimised(TARGET): lower optimisation for a target that takes longer to compile than to run. Its kernels
-# keep theirs.
-function(wisp_little_optimised target)
-  target_compile_options(${target} PRIVATE
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<OR:$<CONFIG:Release>,$<STREQUAL:${wisp_sanitized},PRIVATE>>>:-O1>)
+# wisp_little_optimised(TARGET LEVEL): a lower optimisation, -O0 or -O1, for a target that takes longer to compile than to
+# run. Kernels with options of their own keep theirs.
+set(wisp_is_release $<OR:$<CONFIG:Release>,$<STREQUAL:${wisp_sanitized},PRIVATE>>)
+function(wisp_little_optimised target level)
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,${wisp_is_release}>:${level}>)
+endfunction()
+
+# wisp_optimised(TARGET LEVEL FILE...): adds sources that run longer than they compile to such a target.
+function(wisp_optimised target level)
+  target_sources(${target} PRIVATE ${ARGN})
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<${wisp_is_release}:${level}>
+    SKIP_PRECOMPILE_HEADERS ON)  # of another level
 endfunction()
 
 # wisp_cuda_sources(TARGET FILE...): adds sources that call CUDA. Only they see the headers of the toolkit and its
@@ -129,7 +178,7 @@ endfunction()
 function(wisp_test name)
   add_executable(${name} ${ARGN})
   wisp_folders_together_later(${name})
-  wisp_little_optimised(${name})
+  wisp_little_optimised(${name} -O0)
   if(WISP_PRECOMPILE)
     target_precompile_headers(${name} REUSE_FROM wisp_test_support)
     # g++ 12 forgets that std::string is the system's, and warns of what it inlines from there

@@ -7,8 +7,8 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kLeastSide = 63;  // smaller images leave nothing for the last pool
-constexpr int64_t kSide = 6;        // of the features behind the convolutions
+constexpr int64_t kAlexNetLeastSide = 63;  // smaller images leave nothing for the last pool
+constexpr int64_t kAlexNetSide = 6;        // of the features behind the convolutions
 
 /// `place` is the layer's number in torchvision's names.
 struct ConvolutionPlan {
@@ -20,7 +20,7 @@ constexpr ConvolutionPlan kConvolutions[] = {{11, 4, 2, 0, false, true},
                                              {3, 1, 1, 6, false, false},
                                              {3, 1, 1, 8, true, false},
                                              {3, 1, 1, 10, true, true}};
-constexpr int kLinearPlaces[] = {1, 4, 6};
+constexpr int kAlexNetLinearPlaces[] = {1, 4, 6};
 
 /// The first weights of a layer.
 Init weight_init(const AlexNetPlan& plan, int64_t fan_in) {
@@ -49,8 +49,8 @@ AlexNet::AlexNet(const AlexNetPlan& plan, const Facts& facts, const AlexNetOptio
   WISP_CHECK(options.dropout >= 0.0 && options.dropout < 1.0, "alexnet: a dropout of ",
              options.dropout, ", expected a number in [0, 1)");
   const Shape& image = facts.image("alexnet");
-  WISP_CHECK(std::min(image[0], image[1]) >= kLeastSide, "alexnet: images of ", image[0], " x ",
-             image[1], ", expected at least ", kLeastSide, " x ", kLeastSide);
+  WISP_CHECK(std::min(image[0], image[1]) >= kAlexNetLeastSide, "alexnet: images of ", image[0],
+             " x ", image[1], ", expected at least ", kAlexNetLeastSide, " x ", kAlexNetLeastSide);
   auto in = static_cast<int>(image[2]);
   for (size_t i = 0; i < plan.channels.size(); ++i) {
     const auto& [kernel, stride, pad, place, grouped, pooled] = kConvolutions[i];
@@ -62,12 +62,12 @@ AlexNet::AlexNet(const AlexNetPlan& plan, const Facts& facts, const AlexNetOptio
     child(concat("features.", place), convolutions_.back());
     in = plan.channels[i];
   }
-  int64_t width = in * kSide * kSide;
-  for (size_t i = 0; i < std::size(kLinearPlaces); ++i) {
-    const bool last = i + 1 == std::size(kLinearPlaces);
+  int64_t width = in * kAlexNetSide * kAlexNetSide;
+  for (size_t i = 0; i < std::size(kAlexNetLinearPlaces); ++i) {
+    const bool last = i + 1 == std::size(kAlexNetLinearPlaces);
     linear_.emplace_back(width, last ? facts.classes : plan.hidden, weight_init(plan, width),
                          bias_init(plan, width, !last));
-    child(concat("classifier.", kLinearPlaces[i]), linear_.back());
+    child(concat("classifier.", kAlexNetLinearPlaces[i]), linear_.back());
     width = plan.hidden;
   }
 }
@@ -78,7 +78,7 @@ Variable AlexNet::logits(const Variable& images) const {
     x = relu(convolutions_[i](x));
     if (kConvolutions[i].pooled) x = max_pool2d(x, 3, {.stride = 2});
   }
-  x = flatten(adaptive_avg_pool(x, kSide));
+  x = flatten(adaptive_avg_pool(x, kAlexNetSide));
   x = relu(linear_[0](first_dropout_(x)));
   x = relu(linear_[1](second_dropout_(x)));
   return linear_[2](widen(x));
@@ -86,7 +86,7 @@ Variable AlexNet::logits(const Variable& images) const {
 
 namespace {
 
-std::unique_ptr<Model> make(Config& config, const Facts& facts) {
+std::unique_ptr<Model> make_alexnet(Config& config, const Facts& facts) {
   int64_t groups = 1;
   config.bind("model.groups", groups,
               "1: torchvision's AlexNet; 2: the wider one of 2012, with groups");
@@ -96,9 +96,8 @@ std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   return std::make_unique<AlexNet>(AlexNetPlan::of_groups(groups), facts, options);
 }
 
-const ModelRegistration registration("alexnet",
-                                     "convolutional network for ImageNet (Krizhevsky et al. 2012)",
-                                     make);
+const ModelRegistration alexnet_registration(
+    "alexnet", "convolutional network for ImageNet (Krizhevsky et al. 2012)", make_alexnet);
 
 }  // namespace
 }  // namespace wisp

@@ -165,7 +165,7 @@ std::vector<std::string> DeepSpeech::exchange_names(const std::string& name) con
 
 namespace {
 
-std::unique_ptr<Model> make(Config& config, const Facts& facts) {
+std::unique_ptr<Model> make_deepspeech(Config& config, const Facts& facts) {
   DeepSpeechOptions options;
   std::string cell = "gru";
   config.bind("model.convolutions", options.convolutions,
@@ -179,7 +179,8 @@ std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   return std::make_unique<DeepSpeech>(options, facts);
 }
 
-const ModelRegistration registration("deepspeech", "Deep Speech 2 (Amodei et al. 2016)", make);
+const ModelRegistration deepspeech_registration("deepspeech", "Deep Speech 2 (Amodei et al. 2016)",
+                                                make_deepspeech);
 
 }  // namespace
 }  // namespace wisp

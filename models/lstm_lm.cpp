@@ -92,7 +92,7 @@ std::vector<std::string> LstmLm::exchange_names(const std::string& name) const {
 
 namespace {
 
-std::unique_ptr<Model> make(Config& config, const Facts& facts) {
+std::unique_ptr<Model> make_lstm_lm(Config& config, const Facts& facts) {
   LstmLmOptions options;
   std::string cell = "lstm", loss = "mean";
   config.bind("model.cell", cell, "cell of the recurrent layers: lstm, gru or tanh");
@@ -119,8 +119,9 @@ std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   return std::make_unique<LstmLm>(options, facts);
 }
 
-const ModelRegistration registration("lstm_lm", "recurrent language model (Zaremba et al. 2014)",
-                                     make);
+const ModelRegistration lstm_lm_registration("lstm_lm",
+                                             "recurrent language model (Zaremba et al. 2014)",
+                                             make_lstm_lm);
 
 }  // namespace
 }  // namespace wisp

@@ -30,14 +30,15 @@ Variable Mlp::logits(const Variable& input) const {
 
 namespace {
 
-std::unique_ptr<Model> make(Config& config, const Facts& facts) {
+std::unique_ptr<Model> make_mlp(Config& config, const Facts& facts) {
   MlpOptions options;
   config.bind("model.hidden", options.hidden, "width of each hidden layer");
   options.classifier = bind_classifier(config);
   return std::make_unique<Mlp>(options, facts);
 }
 
-const ModelRegistration registration("mlp", "multi-layer perceptron on flattened samples", make);
+const ModelRegistration mlp_registration("mlp", "multi-layer perceptron on flattened samples",
+                                         make_mlp);
 
 }  // namespace
 }  // namespace wisp

@@ -7,9 +7,9 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kLeastSide = 32;  // smaller images leave nothing for the last pool
-constexpr int64_t kSide = 7;        // of the features behind the convolutions
-constexpr int kLinearPlaces[] = {0, 3, 6};
+constexpr int64_t kVggLeastSide = 32;  // smaller images leave nothing for the last pool
+constexpr int64_t kVggSide = 7;        // of the features behind the convolutions
+constexpr int kVggLinearPlaces[] = {0, 3, 6};
 constexpr Init kZero{Init::Kind::constant, 0.0};
 
 }  // namespace
@@ -38,8 +38,8 @@ Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
   WISP_CHECK(plan.hidden >= 0, "vgg: hidden layers of ", plan.hidden,
              " outputs, expected 0 or more");
   const Shape& image = facts.image("vgg");
-  WISP_CHECK(std::min(image[0], image[1]) >= kLeastSide, "vgg: images of ", image[0], " x ",
-             image[1], ", expected at least ", kLeastSide, " x ", kLeastSide);
+  WISP_CHECK(std::min(image[0], image[1]) >= kVggLeastSide, "vgg: images of ", image[0], " x ",
+             image[1], ", expected at least ", kVggLeastSide, " x ", kVggLeastSide);
   constexpr size_t kDoublings = 3;
   auto in = static_cast<int>(image[2]);
   int place = 0;
@@ -52,9 +52,9 @@ Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
     add_linear("classifier", in, facts.classes);
     return;
   }
-  int64_t width = in * kSide * kSide;
-  for (const int linear_place : kLinearPlaces) {
-    const bool last = linear_place == kLinearPlaces[2];
+  int64_t width = in * kVggSide * kVggSide;
+  for (const int linear_place : kVggLinearPlaces) {
+    const bool last = linear_place == kVggLinearPlaces[2];
     add_linear(concat("classifier.", linear_place), width, last ? facts.classes : plan.hidden);
     width = plan.hidden;
   }
@@ -96,7 +96,7 @@ Variable Vgg::features(Variable x) const {
 Variable Vgg::logits(const Variable& images) const {
   Variable x = features(images);
   if (plan_.hidden == 0) return linear_[0](widen(global_avg_pool(x)));
-  x = flatten(adaptive_avg_pool(x, kSide));
+  x = flatten(adaptive_avg_pool(x, kVggSide));
   x = first_dropout_(relu(linear_[0](x)));
   x = second_dropout_(relu(linear_[1](x)));
   return linear_[2](widen(x));
@@ -110,7 +110,7 @@ std::vector<std::string> Vgg::exchange_names(const std::string& name) const {
 
 namespace {
 
-std::unique_ptr<Model> make(Config& config, const Facts& facts) {
+std::unique_ptr<Model> make_vgg(Config& config, const Facts& facts) {
   int64_t depth = 16;
   config.bind("model.depth", depth, "number of layers: 11, 13, 16 or 19");
   VggPlan plan = VggPlan::of_depth(depth);
@@ -124,8 +124,8 @@ std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   return std::make_unique<Vgg>(plan, facts, options);
 }
 
-const ModelRegistration registration(
-    "vgg", "3 x 3 convolutions for ImageNet (Simonyan and Zisserman 2015)", make);
+const ModelRegistration vgg_registration(
+    "vgg", "3 x 3 convolutions for ImageNet (Simonyan and Zisserman 2015)", make_vgg);
 
 }  // namespace
 }  // namespace wisp

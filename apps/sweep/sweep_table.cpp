@@ -81,7 +81,9 @@ std::vector<Column> columns_of(const RunFacts& facts, bool validates) {
   }
   columns.push_back(
       {"sent a step and worker (bytes)", [](const Summary& s) { return s.bytes_sent; }, 0});
-  columns.push_back({"less than dense (x)", [](const Summary& s) { return s.reduction_sent; }, 1});
+  columns.push_back({"less than dense (x)",
+                     [](const Summary& s) { return s.bytes_sent > 0.0 ? s.reduction_sent : NAN; },
+                     1});
   columns.push_back({facts.facts.work + "/s", [](const Summary& s) { return s.work_per_s; }, 0});
   columns.push_back({"wait of a step (ms)", [](const Summary& s) { return s.times.wait_ms; }, 1});
   return columns;

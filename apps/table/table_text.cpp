@@ -165,7 +165,7 @@ TableText text_of(const TableFile& table, const TableScale& scale,
                 score_cell(own, table.seeds.size()),
                 change_cell(own),
                 sized ? bytes_text(own.bytes_sent) : "-",
-                sized ? fmt::format("{:.1f}x", own.reduction) : "-"};
+                sized ? reduction_text(own.reduction, own.bytes_sent) : "-"};
     if (scale.target) {
       for (const double hours : own.hours_to_target) cells.push_back(ran ? hours_text(hours) : "-");
     }

@@ -68,7 +68,7 @@ class AcpSgd final : public Compressor {
   LowRank matrices_;
 };
 
-const CompressorRegistration registration(
+const CompressorRegistration acpsgd_registration(
     "acpsgd", "one of two low-rank factors in turn, with error feedback (Zhang et al. 2023)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       return std::make_unique<AcpSgd>(LowRank("acpsgd", config, setup));

@@ -146,7 +146,7 @@ struct AddBlocks {
   }
 };
 
-struct Options {
+struct BlockTopkOptions {
   DType values = DType::f32;
   bool shared = true;
   bool squares = false;
@@ -156,7 +156,7 @@ struct Options {
 
 class BlockTopk final : public Code {
  public:
-  explicit BlockTopk(const Options& options) : options_(options) {}
+  explicit BlockTopk(const BlockTopkOptions& options) : options_(options) {}
 
   Traits traits() const override { return {.sparse = true}; }
   std::optional<double> least_share(const Field& field) const override {
@@ -317,13 +317,13 @@ class BlockTopk final : public Code {
     return sizes;
   }
 
-  Options options_;
+  BlockTopkOptions options_;
 };
 
-const CodeRegistration registration(
+const CodeRegistration block_topk_registration(
     "block_topk", "blocks with the largest norms, the same on all ranks (Sun et al. 2019)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
-      Options options;
+      BlockTopkOptions options;
       options.least_ratio = RatioSchedule(config).final_ratio();
       options.values = bind_summed_values(config);
       options.shared = bind_shared(config, !setup.alone);

@@ -18,7 +18,7 @@ namespace wisp {
 namespace {
 
 /// Momentum correction as a Source for the one pass of the selection.
-struct Accumulate {
+struct AccumulateMomentum {
   MomentumCorrection local;
   bool masking;
   float* v;
@@ -43,14 +43,14 @@ struct Accumulate {
   }
 };
 
-struct Options {
+struct DgcOptions {
   LocalMomentum local;
   bool masking = true;
 };
 
 class Dgc final : public Compressor {
  public:
-  Dgc(SparseWire wire, const Selection& selection, Options options)
+  Dgc(SparseWire wire, const Selection& selection, DgcOptions options)
       : wire_(wire), selection_(selection), options_(options) {}
 
   Traits traits() const override {
@@ -83,7 +83,7 @@ class Dgc final : public Compressor {
     const auto accumulate = [&](const Field& field) {
       MomentumCorrection local = options_.local.correct(unit, field, info);
       if (local.decay == 0.0f) local.weight = local.gradient;  // saves a read
-      return Accumulate{local, options_.masking, unit.state->tensors[0].data<float>()};
+      return AccumulateMomentum{local, options_.masking, unit.state->tensors[0].data<float>()};
     };
     wire_.encode(context.stream, unit.spec, info, selection_, accumulate, outlets[0], unit.scratch);
   }
@@ -106,14 +106,14 @@ class Dgc final : public Compressor {
  private:
   SparseWire wire_;
   Selection selection_;
-  Options options_;
+  DgcOptions options_;
 };
 
-const CompressorRegistration registration(
+const CompressorRegistration dgc_registration(
     "dgc", "Deep Gradient Compression: momentum correction, top-k, masking (Lin et al. 2018)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
-      Options options{{setup.momentum, setup.weight_decay, setup.nesterov}};
+      DgcOptions options{{setup.momentum, setup.weight_decay, setup.nesterov}};
       config.bind("compression.masking", options.masking,
                   "clear the momentum of elements that were sent");
       const Selection selection = bind_selection(config);

@@ -86,7 +86,7 @@ class EfSign final : public Code {
   static int64_t bytes(const UnitSpec& spec) { return scales_bytes(spec) + signs_bytes(spec); }
 };
 
-const CodeRegistration registration(
+const CodeRegistration ef_signsgd_registration(
     "ef_signsgd",
     "signs scaled by the mean magnitude, with error feedback (Karimireddy et al. 2019)",
     [](Config&, const CompressorSetup&) -> std::unique_ptr<Code> {

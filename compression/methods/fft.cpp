@@ -59,12 +59,12 @@ struct Group {
 };
 
 /// Scratch for one group.
-struct Scratch {
+struct FftScratch {
   float* spectra;
   std::byte* wire;  // scratch of the wire, used while there are no numbers
   float* x;         // the numbers, in the same place
 
-  Scratch(Cursor& cursor, const Group& group)
+  FftScratch(Cursor& cursor, const Group& group)
       : spectra(cursor.take<float>(2 * group.coefficients)),
         wire(cursor.take<std::byte>(
             std::max(4 * group.numbers, spectra_scratch_bytes(group.spectra())))),
@@ -139,7 +139,7 @@ struct Clear {
   WISP_HD void operator()(int64_t i) const { x[i] = 0.0f; }
 };
 
-struct Options {
+struct FftOptions {
   double theta = 0.85;
   double theta_decay = 1.0;
   int bits = 10;
@@ -148,7 +148,7 @@ struct Options {
 
 class FftCode final : public Code {
  public:
-  explicit FftCode(const Options& options) : options_(options) {}
+  explicit FftCode(const FftOptions& options) : options_(options) {}
 
   Traits traits() const override { return {.represents_zero = false}; }
   Message message(const UnitSpec& spec, const StepInfo& info) const override {
@@ -157,7 +157,7 @@ class FftCode final : public Code {
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     int64_t most = 0;
     each_group(spec, info, [&](const Group& group, int64_t) {
-      most = std::max(most, layout_bytes<Scratch>(group));
+      most = std::max(most, layout_bytes<FftScratch>(group));
     });
     return most;
   }
@@ -169,7 +169,7 @@ class FftCode final : public Code {
     const Stream& stream = context.stream;
     const Payload payload{info.rank, outlet.data, bytes(spec, info)};
     each_group(spec, info, [&](const Group& group, int64_t at) {
-      const auto scratch = lay_out<Scratch>(memory, group);
+      const auto scratch = lay_out<FftScratch>(memory, group);
       over_pieces(stream, group, true, [&](const auto& table) {
         return Gather{source, scratch.x, table};
       });
@@ -265,7 +265,7 @@ class FftCode final : public Code {
   /// Steps (4) and (5): adds the spectra of a group, which begins at byte `at` of each payload, and
   /// transforms them back.
   static void add_and_invert(Context& context, std::span<const Payload> payloads, int64_t at,
-                             const Group& group, const Scratch& scratch) {
+                             const Group& group, const FftScratch& scratch) {
     parallel_for(context.stream, 2 * group.coefficients, Clear{scratch.spectra});
     for (const Payload& payload : payloads)
       add_spectra(context.stream, group.spectra(), payload.data + at, payload.complaints(),
@@ -284,7 +284,7 @@ class FftCode final : public Code {
                  " has ", payload.bytes, " bytes, expected ", bytes(spec, info));
     }
     each_group(spec, info, [&](const Group& group, int64_t at) {
-      const auto scratch = lay_out<Scratch>(memory, group);
+      const auto scratch = lay_out<FftScratch>(memory, group);
       add_and_invert(context, payloads, at, group, scratch);
       over_pieces(context.stream, group, false, [&](const auto& table) {
         return Leave{scratch.x, weight, add, into.data<float>(), table};
@@ -292,11 +292,11 @@ class FftCode final : public Code {
     });
   }
 
-  Options options_;
+  FftOptions options_;
 };
 
 std::unique_ptr<Code> make_fft(Config& config, const CompressorSetup&) {
-  Options options;
+  FftOptions options;
   config.bind("compression.theta", options.theta,
               "share of a field's frequencies dropped by fft, in [0, 1)");
   config.bind("compression.theta_decay", options.theta_decay,
@@ -319,7 +319,7 @@ std::unique_ptr<Code> make_fft(Config& config, const CompressorSetup&) {
   return std::make_unique<FftCode>(options);
 }
 
-const CodeRegistration registration(
+const CodeRegistration fft_registration(
     "fft",
     "largest frequencies of the gradient, as range floats (after the abstract of Wang et al. 2020)",
     make_fft, Feedback::ef);

@@ -179,7 +179,7 @@ class Gtopk final : public Compressor {
   Selection selection_;
 };
 
-const CompressorRegistration registration(
+const CompressorRegistration gtopk_registration(
     "gtopk", "k largest values of the sum, selected pair by pair in a tree (Shi et al. 2019)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio

@@ -10,8 +10,8 @@
 namespace wisp {
 namespace {
 
-std::unique_ptr<Code> make(ScaledIntegerOptions options, Config& config,
-                           const CompressorSetup& setup) {
+std::unique_ptr<Code> make_int(ScaledIntegerOptions options, Config& config,
+                               const CompressorSetup& setup) {
   options.bind_scaler(config, setup);
   std::string rounding = "stochastic";
   config.bind("compression.rounding", rounding,
@@ -28,13 +28,13 @@ std::unique_ptr<Code> make(ScaledIntegerOptions options, Config& config,
 const CodeRegistration int8(
     "int8", "8-bit integers with one scale per field, summed on the wire if that sends less",
     [](Config& config, const CompressorSetup& setup) {
-      return make({.name = "int8", .levels = 127}, config, setup);
+      return make_int({.name = "int8", .levels = 127}, config, setup);
     },
     Feedback::none);
 const CodeRegistration int4(
     "int4", "4-bit integers with one scale per field, summed on the wire if that sends less",
     [](Config& config, const CompressorSetup& setup) {
-      return make({.name = "int4", .levels = 7}, config, setup);
+      return make_int({.name = "int4", .levels = 7}, config, setup);
     },
     Feedback::none);
 

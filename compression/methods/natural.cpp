@@ -154,7 +154,7 @@ class NaturalCode final : public Code {
   }
 };
 
-const CodeRegistration registration(
+const CodeRegistration natural_registration(
     "natural", "powers of two, rounded at random (Horvath et al. 2019)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
       int bits = 9;

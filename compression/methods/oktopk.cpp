@@ -31,7 +31,7 @@ namespace {
 constexpr int64_t kEstimateEvery = 32;  // in updates
 constexpr int64_t kBalanceEvery = 64;
 
-struct Options {
+struct OktopkOptions {
   int64_t start_after = 512;
   double local_factor = 1.012, global_factor = 1.008, step_factor = 1.03;
 };
@@ -43,7 +43,7 @@ enum class Phase { balance, reduce, gather };
 
 class Oktopk final : public Compressor {
  public:
-  explicit Oktopk(const Options& options) : options_(options) {}
+  explicit Oktopk(const OktopkOptions& options) : options_(options) {}
 
   Traits traits() const override { return {.sparse = true}; }
   bool started(const StepInfo& info) const override { return info.applied >= options_.start_after; }
@@ -251,11 +251,11 @@ class Oktopk final : public Compressor {
                       options_.global_factor, step.global());
   }
 
-  Options options_;
+  OktopkOptions options_;
 };
 
-Options bind_options(Config& config) {
-  Options options;
+OktopkOptions bind_options(Config& config) {
+  OktopkOptions options;
   options.start_after = bind_start_after(config, options.start_after);
   const auto bind_factor = [&](const char* key, double& factor, const char* meaning) {
     config.bind(key, factor, meaning);
@@ -275,7 +275,7 @@ Options bind_options(Config& config) {
   return options;
 }
 
-const CompressorRegistration registration(
+const CompressorRegistration oktopk_registration(
     "oktopk", "sparse all-reduce of about k values, balanced over the ranks (Li & Hoefler 2022)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio

@@ -228,7 +228,7 @@ class OneBit final : public Compressor {
   int64_t start_after_;
 };
 
-const CompressorRegistration registration(
+const CompressorRegistration onebit_registration(
     "onebit",
     "one bit per element and two means per column, with two residuals (Seide et al. 2014)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {

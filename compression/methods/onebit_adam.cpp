@@ -240,7 +240,7 @@ class OneBitAdam final : public Compressor {
   int64_t freeze_step_;
 };
 
-const CompressorRegistration registration(
+const CompressorRegistration onebit_adam_registration(
     "onebit_adam",
     "signs of Adam's first moment after a warm-up, for adamw only (Tang et al. 2021)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {

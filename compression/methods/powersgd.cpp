@@ -21,7 +21,7 @@
 namespace wisp {
 namespace {
 
-struct Options {
+struct PowerSgdOptions {
   bool warm_start = true;
   int64_t iterations = 1;
   bool local = false;
@@ -29,7 +29,8 @@ struct Options {
 
 class PowerSgd final : public Compressor {
  public:
-  PowerSgd(LowRank matrices, Options options) : matrices_(std::move(matrices)), options_(options) {}
+  PowerSgd(LowRank matrices, PowerSgdOptions options)
+      : matrices_(std::move(matrices)), options_(options) {}
 
   Traits traits() const override {
     return {.scopes = {Scope::layer}, .clipping = matrices_.clipping()};
@@ -86,14 +87,14 @@ class PowerSgd final : public Compressor {
   bool is_last(int round) const { return round + 1 == 2 * options_.iterations; }
 
   LowRank matrices_;
-  Options options_;
+  PowerSgdOptions options_;
 };
 
-const CompressorRegistration registration(
+const CompressorRegistration powersgd_registration(
     "powersgd", "two low-rank factors, with warm start and error feedback (Vogels et al. 2019)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       LowRank matrices("powersgd", config, setup);
-      Options options;
+      PowerSgdOptions options;
       config.bind("compression.warm_start", options.warm_start,
                   "start the subspace iteration from the last step's Q; false: from a random one");
       config.bind("compression.power_iterations", options.iterations,

@@ -21,12 +21,12 @@ namespace wisp {
 namespace {
 
 /// Scratch of a unit: for norms, if there are no groups; then for the wire.
-struct Scratch {
+struct QsgdScratch {
   std::byte* partials;
   Grid* grids;  // indexed by field
   std::byte* elias;
 
-  Scratch(Cursor& cursor, const UnitSpec& spec, bool grouped, int64_t elias_bytes)
+  QsgdScratch(Cursor& cursor, const UnitSpec& spec, bool grouped, int64_t elias_bytes)
       : partials(cursor.take<std::byte>(grouped ? 0 : scales_of_fields_bytes(spec.fields))),
         grids(cursor.take<Grid>(grouped ? 0 : static_cast<int64_t>(spec.fields.size()))),
         elias(cursor.take<std::byte>(elias_bytes)) {}
@@ -51,7 +51,7 @@ class QsgdCode final : public Code {
   }
 
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
-    return layout_bytes<Scratch>(spec, wire_.group > 0, elias_bytes(spec));
+    return layout_bytes<QsgdScratch>(spec, wire_.group > 0, elias_bytes(spec));
   }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
@@ -60,7 +60,7 @@ class QsgdCode final : public Code {
                message(spec, info).bytes, " bytes, the outlet has ", outlet.capacity);
     const Stream& stream = context.stream;
     auto* norm = reinterpret_cast<float*>(outlet.data);
-    const auto scratch = lay_out<Scratch>(memory, spec, wire_.group > 0, elias_bytes(spec));
+    const auto scratch = lay_out<QsgdScratch>(memory, spec, wire_.group > 0, elias_bytes(spec));
     if (wire_.group == 0)
       scales_of_fields(stream, source, spec.fields, wire_.norm, wire_.levels, scratch.partials,
                        norm, scratch.grids);
@@ -110,7 +110,7 @@ class QsgdCode final : public Code {
   bool elias_;
 };
 
-std::unique_ptr<Code> make(Config& config, const CompressorSetup&) {
+std::unique_ptr<Code> make_qsgd(Config& config, const CompressorSetup&) {
   LevelWire wire{.levels = 7, .group = 512};
   config.bind("compression.levels", wire.levels, "qsgd: number of levels beside 0, at most 127");
   WISP_CHECK(1 <= wire.levels && wire.levels <= 127, config.where("compression.levels"),
@@ -134,11 +134,11 @@ std::unique_ptr<Code> make(Config& config, const CompressorSetup&) {
   return std::make_unique<QsgdCode>(wire, form == "elias");
 }
 
-const CodeRegistration registration(
+const CodeRegistration qsgd_registration(
     "qsgd",
     "multiples of a fraction of a group's norm, rounded at random (Alistarh et al. "
     "2017)",
-    make, Feedback::none);
+    make_qsgd, Feedback::none);
 
 }  // namespace
 }  // namespace wisp

@@ -73,7 +73,7 @@ struct BlockRow : RangeRow {
 };
 
 template <class Value>
-struct SendBlocks {
+struct SendDrawnBlocks {
   struct Shared {};
   Source source;
   bool of_sum;
@@ -133,8 +133,8 @@ class RandomBlock final : public DrawnCode {
       using Value = decltype(type);
       const float most = largest_summand<Value>(draws.summands());
       each_block(stream, draws, [&](const auto& table) {
-        return SendBlocks<Value>{source, source.accumulates() && !source.masked, most,
-                                 reinterpret_cast<Value*>(values), table};
+        return SendDrawnBlocks<Value>{source, source.accumulates() && !source.masked, most,
+                                      reinterpret_cast<Value*>(values), table};
       });
     });
   }
@@ -185,7 +185,7 @@ class RandomBlock final : public DrawnCode {
   int64_t rank_;
 };
 
-const CodeRegistration registration(
+const CodeRegistration random_block_registration(
     "random_block",
     "one block of consecutive elements, drawn by a seed (after the abstract of Foroutan & Jaggi "
     "2020)",

@@ -151,7 +151,7 @@ class RandomK final : public DrawnCode {
   }
 };
 
-const CodeRegistration registration(
+const CodeRegistration random_k_registration(
     "random_k", "k elements drawn by a seed, with error feedback (Stich et al. 2018)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
       return std::make_unique<RandomK>(bind_drawn(config, setup));

@@ -106,12 +106,12 @@ struct Unity {
 };
 
 /// Scratch until the last decode: the counts of the own share, and the bits of all N shares.
-struct Scratch {
+struct VoteScratch {
   float* one;
   Counts counts;
   std::byte* bits;
 
-  Scratch(Cursor& cursor, int64_t share, int workers)
+  VoteScratch(Cursor& cursor, int64_t share, int workers)
       : one(cursor.take<float>(1)),
         counts(cursor, share, workers),
         bits(cursor.take<std::byte>(share * workers)) {}
@@ -135,7 +135,7 @@ class MajorityVote final : public Compressor {
     return {};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return layout_bytes<Scratch>(share_bytes(spec, info), info.workers);
+    return layout_bytes<VoteScratch>(share_bytes(spec, info), info.workers);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
@@ -146,7 +146,7 @@ class MajorityVote final : public Compressor {
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
     const int64_t share = share_bytes(unit.spec, info);
-    const auto scratch = lay_out<Scratch>(unit.scratch, share, info.workers);
+    const auto scratch = lay_out<VoteScratch>(unit.scratch, share, info.workers);
     if (round == 0) write_votes(context, unit, scratch.bits, share * info.workers);
     for (size_t i = 0; i < outlets.size(); ++i) {
       const std::byte* from =
@@ -158,7 +158,7 @@ class MajorityVote final : public Compressor {
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
     const int64_t share = share_bytes(unit.spec, info);
-    const auto scratch = lay_out<Scratch>(unit.scratch, share, info.workers);
+    const auto scratch = lay_out<VoteScratch>(unit.scratch, share, info.workers);
     for (size_t i = 0; i < payloads.size(); ++i) {
       WISP_CHECK(payloads[i].bytes == share, "majority vote: the payload of rank ",
                  payloads[i].from, " has ", payloads[i].bytes, " bytes, expected ", share);
@@ -208,7 +208,7 @@ class MajorityVote final : public Compressor {
     clear_bytes(context.stream, bits, end);
   }
 
-  void apply(Context& context, const Unit& unit, const Scratch& scratch) const {
+  void apply(Context& context, const Unit& unit, const VoteScratch& scratch) const {
     run_once(context.stream, Unity{scratch.one});
     const std::byte* bits = scratch.bits;
     float* update = unit.gradient.data<float>();
@@ -234,7 +234,7 @@ class MajorityVote final : public Compressor {
 };
 
 template <bool kAverages>
-std::unique_ptr<Compressor> make(Config& config, const CompressorSetup& setup) {
+std::unique_ptr<Compressor> make_signs(Config& config, const CompressorSetup& setup) {
   WISP_CHECK(!kAverages || !setup.nesterov, config.where("optimizer.nesterov"),
              ": signum votes by an average of gradients and knows no Nesterov step; set "
              "optimizer.nesterov = false");
@@ -243,11 +243,11 @@ std::unique_ptr<Compressor> make(Config& config, const CompressorSetup& setup) {
 
 const CompressorRegistration signsgd(
     "signsgd", "signs by majority vote, for a learning rate of about 1e-4 (Bernstein et al. 2019)",
-    make<false>);
+    make_signs<false>);
 const CompressorRegistration signum("signum",
                                     "signs of the momentum by majority vote, for a learning rate "
                                     "of about 1e-4 (Bernstein et al. 2019)",
-                                    make<true>);
+                                    make_signs<true>);
 
 }  // namespace
 }  // namespace wisp

@@ -90,11 +90,11 @@ struct Runs {
 };
 
 /// Scratch of own_scales.
-struct Scratch {
+struct TerngradScratch {
   Moments* moments;  // indexed by run
   FieldPartials<Moments> partials;
 
-  Scratch(Cursor& cursor, const UnitSpec& spec)
+  TerngradScratch(Cursor& cursor, const UnitSpec& spec)
       : moments(cursor.take<Moments>(total(spec))), partials(cursor, spec.fields, Runs()) {}
 
  private:
@@ -114,7 +114,7 @@ class TerngradCode final : public ScaledIntegers {
   void own_scales(const Stream& stream, const Source& source, const UnitSpec& spec,
                   std::byte* memory, float* scale) const override {
     if (clip_ == 0.0) return ScaledIntegers::own_scales(stream, source, spec, memory, scale);
-    const auto scratch = lay_out<Scratch>(memory, spec);
+    const auto scratch = lay_out<TerngradScratch>(memory, spec);
     SmallTeams<WriteMoments> slices(stream);
     Moments* moments = scratch.moments;
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
@@ -127,14 +127,14 @@ class TerngradCode final : public ScaledIntegers {
   }
   int64_t own_scales_bytes(const UnitSpec& spec) const override {
     if (clip_ == 0.0) return ScaledIntegers::own_scales_bytes(spec);
-    return layout_bytes<Scratch>(spec);
+    return layout_bytes<TerngradScratch>(spec);
   }
 
  private:
   double clip_;
 };
 
-const CodeRegistration registration(
+const CodeRegistration terngrad_registration(
     "terngrad", "ternary gradients, rounded at random (Wen et al. 2017)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
       ScaledIntegerOptions options{.name = "terngrad", .levels = 1};

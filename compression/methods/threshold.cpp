@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-const CodeRegistration registration(
+const CodeRegistration threshold_registration(
     "threshold", "values of at least a fixed magnitude, with error feedback (after Strom 2015)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
       double threshold = 1e-3;

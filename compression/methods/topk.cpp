@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-const CodeRegistration registration(
+const CodeRegistration topk_registration(
     "topk", "top-k values and their positions, with error feedback (Stich et al. 2018)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
       return make_sparse_code(config, bind_selection(config));

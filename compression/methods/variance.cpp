@@ -23,14 +23,14 @@
 namespace wisp {
 namespace {
 
-struct Options {
+struct VarianceOptions {
   double alpha = 1.0;
   double zeta = 0.999;
   bool keep_rounding = true;
 };
 
 /// Steps (1) and (2) except for sending, and the list of elements that pass.
-struct Accumulate {
+struct AccumulateMoments {
   const float* gradient;  // this and the next three begin at the range
   const float* square;
   float* r;
@@ -72,7 +72,7 @@ struct AccumulateRanges {
   float* r;
   float* v;
   float alpha, zeta;
-  WISP_HD Accumulate operator()(int64_t at) const {
+  WISP_HD AccumulateMoments operator()(int64_t at) const {
     const power_words::RangeRow& range = lists.range[at];
     const power_words::FieldRow& field = lists.field[range.field];
     return {gradient + range.offset,
@@ -108,7 +108,7 @@ struct Waiting {
 
 class Variance final : public Compressor {
  public:
-  explicit Variance(Options options) : options_(options) {}
+  explicit Variance(VarianceOptions options) : options_(options) {}
 
   Traits traits() const override { return {.squares = true, .sparse = true}; }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
@@ -156,16 +156,16 @@ class Variance final : public Compressor {
   }
 
  private:
-  Options options_;
+  VarianceOptions options_;
 };
 
-const CompressorRegistration registration(
+const CompressorRegistration variance_registration(
     "variance",
     "elements with a mean that is large for their variance, as powers of two (after the abstract "
     "of Tsuzuku et al. 2018)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
-      Options options;
+      VarianceOptions options;
       config.bind("compression.alpha", options.alpha,
                   "variance: alpha of the criterion r^2 > alpha v, under which an element is sent, "
                   "1 or more; published 1, 1.5, 2");

@@ -125,7 +125,7 @@ struct DecodeChunk {
 };
 
 /// A slice for kernels. One team takes several of its chunks.
-struct SliceRow {
+struct CodedSliceRow {
   int64_t first_item, chunk, chunks;
   int64_t field, offset, position, numel;
   Dither dither;
@@ -150,9 +150,9 @@ struct EncodeSlices {
   int64_t slot_bytes;
   uint32_t* bytes;
   int64_t each;  // chunks per team
-  RowTable<SliceRow> table;
+  RowTable<CodedSliceRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const SliceRow& row = table.row_of(item);
+    const CodedSliceRow& row = table.row_of(item);
     const int64_t chunk = row.chunk;
     row.each_chunk(team, item, each,
                    EncodeChunk{source, Rounding{row.dither}, fields ? fields + row.field : nullptr,
@@ -176,9 +176,9 @@ struct DecodeSlices {
   float* arena;
   Complaints complaints;
   int64_t each;  // chunks per team
-  RowTable<SliceRow> table;
+  RowTable<CodedSliceRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const SliceRow& row = table.row_of(item);
+    const CodedSliceRow& row = table.row_of(item);
     row.each_chunk(
         team, item, each,
         DecodeChunk{end, all, row.chunk, before, in, bytes,
@@ -194,10 +194,10 @@ template <class KernelOf>
 void each_slice_at_once(const Stream& stream, const UnitSpec& spec, int64_t run,
                         const StepInfo* info, const KernelOf& kernel_of) {
   const int64_t each = std::max(kTeamElements / run, int64_t{1});
-  parallel_rows<SliceRow>(
+  parallel_rows<CodedSliceRow>(
       stream,
       [&](const auto& put) {
-        SliceRow row{};
+        CodedSliceRow row{};
         each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
           row.chunks = (slice.numel + run - 1) / run;
           row.field = static_cast<int64_t>(f);

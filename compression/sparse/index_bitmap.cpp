@@ -48,7 +48,7 @@ struct WriteBits {
 };
 
 /// The words of a field, with zeros behind the payload's end.
-struct Words {
+struct BitmapWords {
   IndexPart part;
   int64_t first, count;
   WISP_HD uint32_t operator()(int64_t w) const {
@@ -66,7 +66,7 @@ struct ReadBits {
   int64_t fields;
   WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
     const Range range = list.range[f];
-    const Words words{part, first[f], first[f + 1] - first[f]};
+    const BitmapWords words{part, first[f], first[f + 1] - first[f]};
     uint32_t* position = list.position + range.begin;
     const int64_t ones = team.scan(
         words.count, [&](int64_t w) { return int64_t{count_bits(words(w))}; },

@@ -96,7 +96,7 @@ struct WriteTable {
   }
 };
 
-struct WriteCodes {
+struct WriteGammaCodes {
   struct Shared {};
   SparseList list;
   int64_t fields;
@@ -238,7 +238,7 @@ class Gamma final : public IndexFormat {
     const int64_t each = room.of(spec) / fields;
     parallel_teams(stream, fields, CountWords{list, fields, chunks}, each);
     parallel_teams(stream, 1, WriteTable{chunks, fields, part, used}, room.of(spec));
-    parallel_teams(stream, fields, WriteCodes{list, fields, chunks, part}, each);
+    parallel_teams(stream, fields, WriteGammaCodes{list, fields, chunks, part}, each);
   }
   void read(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
             const IndexPart& part, std::byte* scratch) const override {

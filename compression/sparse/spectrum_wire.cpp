@@ -33,11 +33,11 @@ struct SpectrumRow {
 
 /// The words of a spectrum's payload.
 template <class Word>
-struct Words {
+struct SpectrumWords {
   Word* max;  // bits of an f32
   Word* bitmap;
   Word* codes;
-  WISP_HD Words(Word* payload, const SpectrumRow& row)
+  WISP_HD SpectrumWords(Word* payload, const SpectrumRow& row)
       : max(payload + row.payload), bitmap(max + 1), codes(bitmap + row.wire.bitmap_words()) {}
 };
 
@@ -94,7 +94,7 @@ struct WriteMax {
     const SpectrumRow& row = table.row[item];
     const int64_t parts = (row.wire.coefficients() + kPairs - 1) / kPairs;
     const float max = team.reduce_lanes(0, parts, LargestOf{{.gradient = part + row.part}});
-    team.once([&] { *Words(payload, row).max = float_bits(max); });
+    team.once([&] { *SpectrumWords(payload, row).max = float_bits(max); });
   }
 };
 
@@ -111,7 +111,7 @@ struct Energy {
     const int64_t left = row.wire.coefficients() - first;
     const float* pair = numbers + row.number + 2 * first;
     float* to = energy + row.number / 2 + first;
-    const uint32_t exponent = *Words(payload, row).max >> 23;
+    const uint32_t exponent = *SpectrumWords(payload, row).max >> 23;
     const float unit = float_from_bits((254 - (exponent < 253 ? exponent : 253)) << 23);
     team.each(left < kPairs ? left : kPairs, [=](int64_t k) {
       const float re = unit * pair[2 * k];
@@ -134,7 +134,8 @@ struct WriteBitmap {
     team.each((words + kChunk - 1) / kChunk, [&](int64_t chunk) {
       const int64_t begin = chunk * kChunk;
       write(positions + row.position, row.wire.kept(), first + begin,
-            first + (begin + kChunk < words ? begin + kChunk : words), Words(payload, row).bitmap);
+            first + (begin + kChunk < words ? begin + kChunk : words),
+            SpectrumWords(payload, row).bitmap);
     });
   }
 
@@ -151,7 +152,7 @@ struct WriteBitmap {
 };
 
 /// Writes the codes, then joins them to words: 32 codes fill as many words as a code has bits.
-struct WriteCodes {
+struct WriteCoefficients {
   struct Shared {
     uint32_t code[kCodes];
   };
@@ -164,7 +165,7 @@ struct WriteCodes {
     const int64_t tile = item - row.first_item;
     const float* spectrum = numbers + row.number;
     const uint32_t* position = positions + row.position;
-    const Words to(payload, row);
+    const SpectrumWords to(payload, row);
     const int bits = row.wire.bits();
     const RangeFloat format(bits, row.wire.mantissa(), float_from_bits(*to.max));
     const int64_t first = tile * kCodes;
@@ -204,7 +205,7 @@ struct CountBits {
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow& row = table.row_of(item);
     const int64_t at = item - row.first_item;
-    const Tile tile(Words(payload, row).bitmap, row.wire.bitmap_words(), at);
+    const Tile tile(SpectrumWords(payload, row).bitmap, row.wire.bitmap_words(), at);
     const int64_t count = team.scan(
         tile.count, [&](int64_t w) { return int64_t{count_bits(tile.word[w])}; },
         [](int64_t, int64_t) {});
@@ -223,7 +224,7 @@ struct Judge {
   RowTable<SpectrumRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow& row = table.row[item];
-    const Words from(payload, row);
+    const SpectrumWords from(payload, row);
     int64_t* of_tile = first + row.part;
     const int64_t words = row.wire.bitmap_words();
     const int64_t total =
@@ -259,7 +260,7 @@ struct AddCoefficients {
     const SpectrumRow row = table.row_of(item);
     if (first[row.part] < 0) return;
     const int64_t at = item - row.first_item;
-    const Words from(payload, row);
+    const SpectrumWords from(payload, row);
     const int64_t words = row.wire.code_words();
     const RangeFloat format(row.wire.bits(), row.wire.mantissa(), float_from_bits(*from.max));
     const Tile tile(from.bitmap, row.wire.bitmap_words(), at);
@@ -360,7 +361,7 @@ void pack_spectra(const Stream& stream, Spectra spectra, const float* numbers, s
   over_spectra(
       stream, spectra, each_codes,
       [&](const auto& table) {
-        return WriteCodes{numbers, scratch.positions, words, table};
+        return WriteCoefficients{numbers, scratch.positions, words, table};
       },
       kCodes);
 }

@@ -6,7 +6,7 @@ namespace wisp {
 namespace {
 
 /// A pixel of a batch of images.
-struct Position {
+struct Pixel {
   int64_t n, h, w;
 };
 
@@ -19,13 +19,13 @@ struct Geometry {
         inputs(s.in_channels / s.groups),
         outputs(s.out_channels / s.groups) {}
 
-  WISP_HD static Position position(int64_t pixel, int64_t height, int64_t width) {
+  WISP_HD static Pixel position(int64_t pixel, int64_t height, int64_t width) {
     return {pixel / width / height, pixel / width % height, pixel % width};
   }
-  WISP_HD int64_t x_pixel(const Position& at) const {
+  WISP_HD int64_t x_pixel(const Pixel& at) const {
     return (at.n * spec.height + at.h) * spec.width + at.w;
   }
-  WISP_HD int64_t y_pixel(const Position& at) const {
+  WISP_HD int64_t y_pixel(const Pixel& at) const {
     return (at.n * out_height + at.h) * out_width + at.w;
   }
   /// The index of the first weight of an output channel's tap.
@@ -33,14 +33,14 @@ struct Geometry {
     return ((o * spec.kernel.h + kh) * spec.kernel.w + kw) * inputs;
   }
   /// The pixel of x under a tap of the window at y's pixel. Returns false if it is padding.
-  WISP_HD bool meets(const Position& y, int64_t kh, int64_t kw, Position* x) const {
+  WISP_HD bool meets(const Pixel& y, int64_t kh, int64_t kw, Pixel* x) const {
     x->n = y.n;
     x->h = y.h * spec.stride.h - spec.pad.h + kh * spec.dilation.h;
     x->w = y.w * spec.stride.w - spec.pad.w + kw * spec.dilation.w;
     return 0 <= x->h && x->h < spec.height && 0 <= x->w && x->w < spec.width;
   }
   /// The pixel of y whose window has x's pixel under that tap. Returns false if there is none.
-  WISP_HD bool met_by(const Position& x, int64_t kh, int64_t kw, Position* y) const {
+  WISP_HD bool met_by(const Pixel& x, int64_t kh, int64_t kw, Pixel* y) const {
     const int64_t h = x.h + spec.pad.h - kh * spec.dilation.h;
     const int64_t w = x.w + spec.pad.w - kw * spec.dilation.w;
     y->n = x.n;
@@ -66,12 +66,12 @@ struct Forward {
 
   WISP_HD void operator()(int64_t i) const {
     const int64_t o = i % g.spec.out_channels;
-    const Position out = Geometry::position(i / g.spec.out_channels, g.out_height, g.out_width);
+    const Pixel out = Geometry::position(i / g.spec.out_channels, g.out_height, g.out_width);
     const int64_t first = o / g.outputs * g.inputs;
     double sum = 0.0;
     for (int64_t kh = 0; kh < g.spec.kernel.h; ++kh)
       for (int64_t kw = 0; kw < g.spec.kernel.w; ++kw) {
-        Position in;
+        Pixel in;
         if (!g.meets(out, kh, kw, &in)) continue;
         const double* const pixel = x + g.x_pixel(in) * g.spec.in_channels + first;
         const double* const tap = w + g.weight(o, kh, kw);
@@ -89,12 +89,12 @@ struct BackwardData {
 
   WISP_HD void operator()(int64_t i) const {
     const int64_t c = i % g.spec.in_channels;
-    const Position in = Geometry::position(i / g.spec.in_channels, g.spec.height, g.spec.width);
+    const Pixel in = Geometry::position(i / g.spec.in_channels, g.spec.height, g.spec.width);
     const int64_t first = c / g.inputs * g.outputs;
     double sum = 0.0;
     for (int64_t kh = 0; kh < g.spec.kernel.h; ++kh)
       for (int64_t kw = 0; kw < g.spec.kernel.w; ++kw) {
-        Position out;
+        Pixel out;
         if (!g.met_by(in, kh, kw, &out)) continue;
         const double* const pixel = dy + g.y_pixel(out) * g.spec.out_channels;
         for (int64_t o = first; o < first + g.outputs; ++o)
@@ -119,7 +119,7 @@ struct BackwardFilter {
     const int64_t pixels = g.spec.batch * g.out_height * g.out_width;
     double sum = 0.0;
     for (int64_t pixel = 0; pixel < pixels; ++pixel) {
-      Position in;
+      Pixel in;
       if (!g.meets(Geometry::position(pixel, g.out_height, g.out_width), kh, kw, &in)) continue;
       sum += dy[pixel * g.spec.out_channels + o] * x[g.x_pixel(in) * g.spec.in_channels + c];
     }

@@ -15,14 +15,14 @@ namespace wisp {
 namespace {
 
 /// The rows of a position, and of the position read before it.
-struct Position {
+struct SequencePosition {
   int64_t first = 0, rows = 0;
   int64_t earlier = 0, earlier_rows = 0;  // the first sequences have an earlier row
 };
 
 /// The positions in the order in which a direction reads them.
-std::vector<Position> positions_of(const RnnSpec& spec, int64_t direction) {
-  std::vector<Position> positions;
+std::vector<SequencePosition> positions_of(const RnnSpec& spec, int64_t direction) {
+  std::vector<SequencePosition> positions;
   int64_t row = 0;
   for (const int64_t rows : spec.rows) {
     positions.push_back({row, rows});
@@ -143,7 +143,7 @@ struct CellBackward {
   using W = Wide<T>;
   RnnCell cell;
   int64_t hidden, gate_columns;
-  Position position;
+  SequencePosition position;
   const T* y;  // this direction's columns, like dy
   const T* dy;
   int64_t y_columns;
@@ -198,7 +198,7 @@ struct CellBackward {
 
 /// The rows of a position for parallel_rows. An item is a row.
 struct PositionRow {
-  Position position;
+  SequencePosition position;
   int64_t first_item = 0;
 };
 
@@ -283,7 +283,7 @@ void KernelBackend::rnn(const Stream& stream, const RnnSpec& spec, const Tensor&
       gemm(stream, {.m = spec.total_rows(), .n = columns, .k = spec.inputs, .transpose_b = true}, x,
            w.input, {ax, false});
       const Tensor recurrent = factor_of(stream, w.recurrent, room);
-      for (const Position& position : positions_of(spec, d)) {
+      for (const SequencePosition& position : positions_of(spec, d)) {
         gemm(stream, {.m = position.rows, .n = columns, .k = H, .transpose_b = true},
              h.rows(0, position.rows), recurrent, {ah.rows(0, position.rows), false});
         parallel_for(
@@ -316,9 +316,9 @@ void KernelBackend::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tens
       const Tensor recurrent = factor_of(stream, w.recurrent, room);
       clear(stream, dh);
       if (dc.defined()) clear(stream, dc);
-      const std::vector<Position> positions = positions_of(spec, d);
+      const std::vector<SequencePosition> positions = positions_of(spec, d);
       for (size_t i = positions.size(); i-- > 0;) {
-        const Position& position = positions[i];
+        const SequencePosition& position = positions[i];
         parallel_for(
             stream, position.rows * H,
             CellBackward<T>{spec.cell, H, columns, position, y.data<T>() + d * H,
@@ -358,7 +358,8 @@ void KernelBackend::rnn_dw(const Stream& stream, const RnnSpec& spec, const Tens
         parallel_rows<PositionRow>(
             stream,
             [&](const auto& put) {
-              for (const Position& position : positions_of(spec, d)) put({position}, position.rows);
+              for (const SequencePosition& position : positions_of(spec, d))
+                put({position}, position.rows);
             },
             [&](const auto& table) {
               return EarlierStates<T>{y.data<T>() + d * H,

@@ -50,7 +50,7 @@ struct AddClassCounts {
   }
 };
 
-struct AddCounts {
+struct AddCorrectCounts {
   const int64_t* counts;  // correct rows, labelled rows
   double* sums;
   WISP_HD void operator()() const {
@@ -88,7 +88,7 @@ void count_correct(const Variable& logits, const Tensor& labels, const Tensor& s
                     CorrectRows<T>{logits.value().data<T>(), label, shape[1], most}, count);
   });
   parallel_reduce(context.stream, shape[0], LabelledRows{label}, count + 1);
-  run_once(context.stream, AddCounts{count, sums.data<double>()});
+  run_once(context.stream, AddCorrectCounts{count, sums.data<double>()});
 }
 
 void count_correct_by_class(const Variable& logits, const Tensor& labels, const Tensor& sums) {

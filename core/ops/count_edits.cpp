@@ -115,7 +115,7 @@ struct CountEdits {
   }
 };
 
-struct AddCounts {
+struct AddEditCounts {
   const Counts* counts;
   int64_t sequences;
   double* sums;
@@ -166,7 +166,7 @@ void count_edits(const Variable& logits, const std::vector<int64_t>& rows, const
                                counts},
                  positions * width);
   });
-  run_once(context.stream, AddCounts{counts, sequences, sums.data<double>()});
+  run_once(context.stream, AddEditCounts{counts, sequences, sums.data<double>()});
 }
 
 }  // namespace wisp

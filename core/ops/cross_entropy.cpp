@@ -108,7 +108,7 @@ struct RowLoss {
 
 /// Computes (softmax - target) / rows · dy. `dx` may be the logits' memory.
 template <class T, class AnyLabels>
-struct LogitGradient {
+struct CrossEntropyGradient {
   struct Shared {};
   const T* logits;
   const T* log_sum;
@@ -166,20 +166,21 @@ Variable of_labels(const Variable& logits, const AnyLabels& labels,
                     loss.data<T>());
   });
   // the closure holds `owners` because `labels` points into them
-  return record(
-      "cross_entropy", loss, {logits},
-      [&context, x, labels, owners, log_sum, rows](const Tensor& dy, Inputs& in) {
-        const GradSlot slot = in.slot(0, x);
-        // a loop that may either add or write is not vectorised
-        const Tensor dx = slot.accumulate ? context.empty(x.shape(), x.dtype()) : slot.into;
-        dispatch_float(x.dtype(), "cross_entropy", [&](auto zero) {
-          using T = decltype(zero);
-          parallel_row_parts(context.stream, rows, labels.classes,
-                             LogitGradient<T, AnyLabels>{x.data<T>(), log_sum.data<T>(), labels,
-                                                         dy.data<T>(), dx.data<T>(), rows});
-        });
-        if (slot.accumulate) deposit(context.stream, dx, slot);
-      });
+  return record("cross_entropy", loss, {logits},
+                [&context, x, labels, owners, log_sum, rows](const Tensor& dy, Inputs& in) {
+                  const GradSlot slot = in.slot(0, x);
+                  // a loop that may either add or write is not vectorised
+                  const Tensor dx =
+                      slot.accumulate ? context.empty(x.shape(), x.dtype()) : slot.into;
+                  dispatch_float(x.dtype(), "cross_entropy", [&](auto zero) {
+                    using T = decltype(zero);
+                    parallel_row_parts(
+                        context.stream, rows, labels.classes,
+                        CrossEntropyGradient<T, AnyLabels>{x.data<T>(), log_sum.data<T>(), labels,
+                                                           dy.data<T>(), dx.data<T>(), rows});
+                  });
+                  if (slot.accumulate) deposit(context.stream, dx, slot);
+                });
 }
 
 }  // namespace

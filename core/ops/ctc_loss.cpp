@@ -238,7 +238,7 @@ struct Posterior {
 /// Computes (softmax - posterior) / N · dy; an item is a frame of a sequence. `dx` may be the
 /// logits' memory.
 template <class T>
-struct LogitGradient {
+struct CtcGradient {
   struct Shared {};
   Lattice<T> lattice;
   const T* dy;
@@ -368,7 +368,7 @@ Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, cons
                     const int64_t sequences = lattice.sequences.count;
                     parallel_teams(context.stream, sequences, Posterior<T>{lattice}, per_sequence);
                     parallel_teams(context.stream, frames * sequences,
-                                   LogitGradient<T>{lattice, dy.data<T>(), dx.data<T>()},
+                                   CtcGradient<T>{lattice, dy.data<T>(), dx.data<T>()},
                                    lattice.sequences.classes + lattice.sequences.states());
                   });
                   if (slot.accumulate) deposit(context.stream, dx, slot);

@@ -6,7 +6,7 @@
 namespace wisp {
 namespace {
 
-constexpr uint64_t kPurpose = uint64_t{0x64726f70} << 32;  // differs from other uses of keys
+constexpr uint64_t kDropoutPurpose = uint64_t{0x64726f70} << 32;  // differs from other uses of keys
 
 /// The choice of kept elements. The backward pass computes it again instead of storing it. One
 /// random block serves four neighbours of a row.
@@ -84,7 +84,7 @@ Variable dropout(const Variable& x, double probability, uint64_t layer, const Te
              " keys, expected an i64 for each row, or so many that they divide the rows");
 
   const DropoutMask mask{
-      Philox(context.seed, static_cast<uint64_t>(context.step), kPurpose ^ layer),
+      Philox(context.seed, static_cast<uint64_t>(context.step), kDropoutPurpose ^ layer),
       keys.data<int64_t>(), Divisor(keys.numel()), x.value().numel() / x.shape()[0],
       static_cast<uint32_t>(probability * 0x1p32)};
   const Tensor y = context.empty(x.shape(), x.value().dtype());

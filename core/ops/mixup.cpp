@@ -9,7 +9,7 @@
 namespace wisp {
 namespace {
 
-constexpr uint64_t kPurpose = uint64_t{0x6d697875} << 32;  // differs from other uses of keys
+constexpr uint64_t kMixupPurpose = uint64_t{0x6d697875} << 32;  // differs from other uses of keys
 
 /// A logarithm of a uniform number in (0, 1).
 WISP_HD float log_uniform(uint32_t bits) {
@@ -83,7 +83,7 @@ Tensor mixup_shares(const Context& context, const Tensor& labels, double alpha) 
              " rows, expected an i64 for each");
   const Tensor shares = context.empty(labels.shape(), DType::f32);
   parallel_for(context.stream, labels.numel(),
-               DrawShare{Philox(context.seed, static_cast<uint64_t>(context.step), kPurpose),
+               DrawShare{Philox(context.seed, static_cast<uint64_t>(context.step), kMixupPurpose),
                          labels.data<int32_t>(), keys.data<int64_t>(), labels.numel(),
                          static_cast<float>(1.0 / alpha), shares.data<float>()});
   return shares;

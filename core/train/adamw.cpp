@@ -24,7 +24,7 @@ struct Rule {
 };
 
 template <class T>
-struct GradientRule {
+struct AdamGradientRule {
   T* weight;
   const T* gradient;
   T* first;
@@ -40,7 +40,7 @@ struct GradientRule {
 };
 
 template <class T>
-struct MomentumRule {
+struct AdamMomentRule {
   T* weight;
   const T* gradient;
   T* first;
@@ -77,10 +77,10 @@ struct AdamWStep {
     if (update == UpdateRule::update) {
       team.each(count, SubtractUpdate<T>{w, g, lr});
     } else if (update == UpdateRule::momentum) {
-      team.each(count, MomentumRule<T>{w, g, first + from, second + from, row.rule});
+      team.each(count, AdamMomentRule<T>{w, g, first + from, second + from, row.rule});
     } else {
-      team.each(count, GradientRule<T>{w, g, first + from, second + from, beta1, beta2, share1,
-                                       share2, row.rule});
+      team.each(count, AdamGradientRule<T>{w, g, first + from, second + from, beta1, beta2, share1,
+                                           share2, row.rule});
     }
   }
 };

@@ -9,7 +9,7 @@ namespace wisp {
 namespace {
 
 template <class T>
-struct GradientRule {
+struct SgdGradientRule {
   T* weight;
   const T* gradient;
   T* momentum;
@@ -23,7 +23,7 @@ struct GradientRule {
   }
 };
 
-/// The gradient rule for a momentum of 0.
+/// SgdGradientRule for a momentum of 0.
 template <class T>
 struct PlainRule {
   T* weight;
@@ -33,7 +33,7 @@ struct PlainRule {
 };
 
 template <class T>
-struct MomentumRule {
+struct SgdMomentumRule {
   T* weight;
   const T* gradient;
   T* momentum;
@@ -69,11 +69,11 @@ struct SgdStep {
     if (rule == UpdateRule::update) {
       team.each(count, SubtractUpdate<T>{w, g, lr});
     } else if (rule == UpdateRule::momentum) {
-      team.each(count, MomentumRule<T>{w, g, momentum + from, lr, decay});
+      team.each(count, SgdMomentumRule<T>{w, g, momentum + from, lr, decay});
     } else if (plain) {
       team.each(count, PlainRule<T>{w, g, lr, decay});
     } else {
-      team.each(count, GradientRule<T>{w, g, momentum + from, lr, mu, share, decay, nesterov});
+      team.each(count, SgdGradientRule<T>{w, g, momentum + from, lr, mu, share, decay, nesterov});
     }
   }
 };

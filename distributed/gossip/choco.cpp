@@ -14,8 +14,6 @@
 namespace wisp {
 namespace {
 
-enum Arena { kPull, kKnown };
-
 class Choco final : public GossipMethod {
  public:
   explicit Choco(double step) : step_(static_cast<float>(step)) {}
@@ -40,6 +38,8 @@ class Choco final : public GossipMethod {
   }
 
  private:
+  enum Arena { kPull, kKnown };
+
   float step_;
 };
 

@@ -12,8 +12,6 @@
 namespace wisp {
 namespace {
 
-enum Arena { kPull, kKnown };
-
 class Dcd final : public GossipMethod {
  public:
   std::vector<std::string> arenas() const override { return {"pull", "known"}; }
@@ -48,6 +46,9 @@ class Dcd final : public GossipMethod {
     return "dcd's theory asks for an unbiased code whose relative error is small against the "
            "spectral gap; with a stronger one it diverges, and choco may not";
   }
+
+ private:
+  enum Arena { kPull, kKnown };
 };
 
 }  // namespace

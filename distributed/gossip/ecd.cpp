@@ -11,8 +11,6 @@
 namespace wisp {
 namespace {
 
-enum Arena { kEstimate, kExtrapolated };
-
 /// Before: x holds x_t - eta g, z holds x_t.
 struct Extrapolate {
   const float* estimate;
@@ -64,6 +62,9 @@ class Ecd final : public GossipMethod {
     return "ecd's theory asks for an unbiased code of bounded error; biased ones (a selection "
            "without scaling, signs) and coarse ones diverge";
   }
+
+ private:
+  enum Arena { kEstimate, kExtrapolated };
 };
 
 }  // namespace

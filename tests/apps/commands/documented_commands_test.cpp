@@ -163,6 +163,10 @@ std::string shortened(const std::string& text) {
   if (!has("wisp bench ")) return text;
   std::string less = replaced(text, "--seconds \\S+", "--seconds 0.05");
   if (!has("--seconds ")) less += " --seconds 0.05";
+  if (has("alexnet.toml"))
+    less += " train.batch=2 data.side=64 data.train_count=8 data.test_count=4";
+  else if (has("ptb_") || has("deepspeech"))
+    less += " model.units=8";
   if (!has("bench codec ")) return less;
   return has("--numel ") ? replaced(less, "--numel \\S+", "--numel 100000")
                          : less + " --numel 100000";

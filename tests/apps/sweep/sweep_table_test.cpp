@@ -44,6 +44,14 @@ TEST(SweepTable, MarkdownSaysWhatTheRunsWereComputedWith) {
       << text;
 }
 
+TEST(SweepTable, OfOneWorkerHasNoReduction) {
+  SweepResult alone = result_of({"none", {}, {}, "1"}, 0.90);
+  alone.summary.bytes_sent = 0.0;
+  alone.summary.reduction_sent = 1.0;
+  const std::string text = sweep_markdown(kAxes, std::vector<SweepResult>{alone});
+  EXPECT_NE(text.find("| none | - | 1 | 90.00 | 0 | - |"), std::string::npos) << text;
+}
+
 TEST(SweepTable, CsvHasARowPerRunWithEveryNumber) {
   SweepResult odd = result_of({"a,\"b\"", {}, "0.1", "1"}, 0.5);
   odd.summary.steps = 7;

@@ -62,6 +62,14 @@ TEST(TableFigures, PairSeedsOfOneProgram) {
   EXPECT_EQ(figures[3].runs, 0u);
 }
 
+TEST(TableText, OfOneWorkerHasNoReduction) {
+  TableResult alone = result(0, 1, 0.9, 0.0);
+  alone.run.summary->reduction_sent = 1.0;
+  const TableText text = text_of(kTable, kScale, std::vector<TableResult>{alone});
+  EXPECT_EQ(text.headings.at(5), "less than dense");
+  EXPECT_EQ(text.rows.at(0).at(5), "-");
+}
+
 TEST(TableFigures, ADivergedRunIsNoScore) {
   TableResult failed = result(2, 1, 0.0);
   failed.run.summary.reset();

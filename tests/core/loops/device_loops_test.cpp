@@ -15,7 +15,7 @@ namespace {
 
 class DeviceLoops : public DeviceTest {};
 
-struct SelectAbove {
+struct SelectAboveThreshold {
   const float* x;
   float threshold;
   int64_t* index;
@@ -23,7 +23,7 @@ struct SelectAbove {
   WISP_HD void emit(int64_t position, int64_t i) const { index[position] = i; }
 };
 
-struct BinOf {
+struct BinOfValue {
   const float* x;
   WISP_HD int operator()(int64_t i) const { return static_cast<int>((x[i] + 1.0f) * 8) - 1; }
 };
@@ -60,9 +60,10 @@ struct Loops {
                          AddSquare{x.data<float>(), some.data<float>()});
     parallel_reduce(context.stream, n, SumOfFloats{x.data<float>()}, total.data<float>());
     run_once(context.stream, Double{doubled.data<int64_t>()});
-    parallel_select(context.stream, n, SelectAbove{x.data<float>(), 0.25f, where.data<int64_t>()},
+    parallel_select(context.stream, n,
+                    SelectAboveThreshold{x.data<float>(), 0.25f, where.data<int64_t>()},
                     selected.data<int64_t>(), scratch.raw());
-    parallel_histogram_counted(context.stream, few.data<int64_t>(), n, BinOf{x.data<float>()},
+    parallel_histogram_counted(context.stream, few.data<int64_t>(), n, BinOfValue{x.data<float>()},
                                histogram.data<uint32_t>(), 15);
     const Ranges::Range parts[] = {{0, n / 3, 1}, {n / 3, n - n / 3, 0}};
     const Tensor two = context.zeros({2}, DType::f32);

@@ -12,7 +12,7 @@ namespace wisp {
 namespace {
 
 /// Counts how often an element is met, with its row and column.
-struct CountVisits {
+struct CountPartVisits {
   struct Shared {};
   int32_t* visits;
   int64_t columns;
@@ -30,7 +30,8 @@ void expect_each_once(const Device& device) {
       SCOPED_TRACE(concat(device.str(), ": ", rows, " x ", columns));
       TestContext test({.compute = DType::f32, .device = device});
       const Tensor visits = test.context.zeros({rows, columns}, DType::i32);
-      parallel_row_parts(test.stream, rows, columns, CountVisits{visits.data<int32_t>(), columns});
+      parallel_row_parts(test.stream, rows, columns,
+                         CountPartVisits{visits.data<int32_t>(), columns});
       const Tensor found = fetch(test.stream, visits);
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t c = 0; c < columns; ++c)

@@ -125,7 +125,8 @@ function(wisp_whole_library name)
 endfunction()
 
 # wisp_little_optimised(TARGET LEVEL): a lower optimisation, -O0 or -O1, for a target that takes longer to compile than to
-# run. Kernels with options of their own keep theirs.
+# run. Kernels with options of their own keep theirs. Tests beside sanitized libraries get what a release build gives them, as
+# its objects are in the compiler cache.
 set(wisp_is_release $<OR:$<CONFIG:Release>,$<STREQUAL:${wisp_sanitized},PRIVATE>>)
 function(wisp_little_optimised target level)
   target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,${wisp_is_release}>:${level}>)

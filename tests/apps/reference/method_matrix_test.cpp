@@ -9,22 +9,16 @@
 namespace wisp {
 namespace {
 
-/// Cells in which each two values of different columns meet, with each number of workers.
-/// Accumulation is in one precision only, as it does not depend on that.
+/// Every combination, with accumulation in one precision only, as it does not depend on that.
 std::vector<MatrixCell> cells_of(const std::string& method) {
+  std::vector<MatrixCell> cells;
   const std::vector<std::pair<int64_t, std::string>> steps = {
       {1, "f32"}, {2, "f32"}, {1, "bf16"}, {1, "f64"}};
-  const std::vector<std::string> optimizers = {"sgd", "nesterov", "adamw"};
-  const std::vector<std::string> scopes = {"layer", "bucket", "model"};
-  std::vector<MatrixCell> cells;
-  for (size_t s = 0; s < steps.size(); ++s) {
-    for (size_t o = 0; o < optimizers.size(); ++o) {
-      const auto& [accumulate, precision] = steps[s];
-      for (const int workers : {1, 3})
-        cells.push_back({method, optimizers[o], accumulate, precision,
-                         scopes[(s + o) % scopes.size()], workers});
-    }
-  }
+  for (const char* optimizer : {"sgd", "nesterov", "adamw"})
+    for (const auto& [accumulate, precision] : steps)
+      for (const char* scope : {"layer", "bucket", "model"})
+        for (const int workers : {1, 3})
+          cells.push_back({method, optimizer, accumulate, precision, scope, workers});
   return cells;
 }
 

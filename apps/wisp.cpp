@@ -11,7 +11,7 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/standard_streams.h"
 #include "apps/version.h"
-#include "core/io/edit_distance.h"
+#include "core/base/edit_distance.h"
 #include "distributed/launch.h"
 
 namespace wisp {

@@ -5,6 +5,60 @@
 
 namespace wisp::cuda {
 
+constexpr int kChunkWords = static_cast<int>(parallel::kSelectChunk / 64);
+static_assert(parallel::kSelectChunk % kThreads == 0);
+
+/// Writes the kernel's answers for [begin, end), a block's chunk, as bits into `halves`
+/// (little-endian: element 0 in bit 0). Returns the number of set bits to all threads.
+template <class Kernel>
+__device__ int64_t chunk_masks(int64_t begin, int64_t end, const Kernel& kernel, uint32_t* halves) {
+  __shared__ int selected;
+  if (threadIdx.x == 0) selected = 0;
+  __syncthreads();
+  const int64_t whole = (end + 63) / 64 * 64;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int64_t i = begin + threadIdx.x; i < whole; i += kThreads) {  // whole warps stay together
+    const uint32_t bits = __ballot_sync(0xffffffffu, i < end && kernel(i));
+    if (lane == 0) {
+      halves[i / 32] = bits;
+      atomicAdd(&selected, __popc(bits));
+    }
+  }
+  __syncthreads();
+  return selected;
+}
+
+/// Emits the selected elements of a block's chunk, which begins at element `begin`, at positions
+/// from `first` on. `all_words` is the number of mask words.
+template <class Kernel>
+__device__ void chunk_emit(int64_t begin, int64_t all_words, int64_t first, const Kernel& kernel,
+                           const uint64_t* masks) {
+  __shared__ uint64_t mask[kChunkWords];
+  __shared__ int before[kChunkWords];  // selected up to and including the word
+  const int thread = static_cast<int>(threadIdx.x);
+  const int64_t words = all_words - begin / 64;
+  if (thread < kChunkWords) {
+    mask[thread] = thread < words ? masks[begin / 64 + thread] : 0;
+    before[thread] = __popcll(mask[thread]);
+  }
+  __syncthreads();
+  for (int step = 1; step < kChunkWords; step *= 2) {
+    const int more = thread < kChunkWords && thread >= step ? before[thread - step] : 0;
+    __syncthreads();
+    if (thread < kChunkWords) before[thread] += more;
+    __syncthreads();
+  }
+  if (before[kChunkWords - 1] == 0) return;
+  for (int i = thread; i < parallel::kSelectChunk; i += kThreads) {
+    const int word = i / 64;
+    const uint64_t bit = uint64_t{1} << (i % 64);
+    if (!(mask[word] & bit)) continue;
+    const int in_and_after = __popcll(mask[word] & ~(bit - 1));
+    const int64_t position = first + before[word] - in_and_after;
+    if (position < parallel::capacity_of(kernel)) kernel.emit(position, begin + i);
+  }
+}
+
 /// Writes the masks of chunk c, and the number of its set bits into `selected`, in block c.
 template <class Row, class KernelOf>
 __global__ void run_range_masks(const SelectRanges<Row> ranges, const KernelOf kernel_of) {

@@ -13,8 +13,8 @@
 #include <sstream>
 #include <type_traits>
 
+#include "core/base/edit_distance.h"
 #include "core/base/error.h"
-#include "core/io/edit_distance.h"
 #include "core/io/toml_limits.h"
 #include "core/io/toml_node.h"
 #include "core/io/toml_text.h"

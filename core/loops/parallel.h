@@ -1,7 +1,8 @@
-// The portability layer of five loops. A kernel is a struct at namespace scope with a WISP_HD call
-// operator. The same object runs on the CPU (OpenMP, vectorised for the machine at hand) and, in a
-// CUDA build, on CUDA streams, with equal bits. Results depend on n alone, never on the number of
-// threads. Every call is one task of `stream`, and any thread that may use the stream may call.
+// The portability layer of three loops and a single call. A kernel is a struct at namespace scope
+// with a WISP_HD call operator. The same object runs on the CPU (OpenMP, vectorised for the machine
+// at hand) and, in a CUDA build, on CUDA streams, with equal bits. Results depend on n alone, never
+// on the number of threads. Every call is one task of `stream`, and any thread that may use the
+// stream may call.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +28,6 @@ namespace parallel {
 constexpr int64_t kGrain = 1 << 14;  // fewest elements worth waking a thread
 constexpr int kLanes = 16;
 constexpr int64_t kMaxPartials = 1024;
-constexpr int64_t kSelectChunk = 1 << 13;  // elements per count of a selection; a multiple of 64
-constexpr int kSelectKernels = 3;          // launches of a selection on a device
 
 /// Elements per partial result of a reduction. Depends on n alone.
 WISP_HD inline int64_t reduce_block(int64_t n) {
@@ -37,7 +36,7 @@ WISP_HD inline int64_t reduce_block(int64_t n) {
   return block < 4096 ? 4096 : block;
 }
 
-/// Launches of a reduction on a device. A selection takes kSelectKernels, each other loop one.
+/// Launches of a reduction on a device. Each other loop of this file takes one.
 inline int reduce_kernels(int64_t n) { return n > reduce_block(n) ? 2 : 1; }
 
 /// Runs body(begin, end) for each `multiple` elements of [0, n); the last call has the rest. OpenMP
@@ -116,78 +115,6 @@ inline uint64_t cpu_mask64(int64_t i, const Keep& keep) {
   return mask;
 }
 
-/// Evaluates the predicate for [begin, end), 64 elements at a time, into mask words. Returns the
-/// number of set bits.
-template <class Kernel>
-WISP_CLONES int64_t cpu_select_masks(int64_t begin, int64_t end, const Kernel kernel,
-                                     uint64_t* masks) {
-  int64_t count = 0;
-  int64_t i = begin;
-  for (; i + 64 <= end; i += 64) {
-    for (int j = 0; j < 64; j += kLanes) prefetch(kernel, i + j);
-    const uint64_t mask = cpu_mask64(i, kernel);
-    count += __builtin_popcountll(mask);
-    masks[i / 64] = mask;
-  }
-  if (i < end) {
-    uint64_t mask = 0;
-    for (int64_t j = 0; i + j < end; ++j) mask |= static_cast<uint64_t>(kernel(i + j)) << j;
-    masks[i / 64] = mask;
-    count += __builtin_popcountll(mask);
-  }
-  return count;
-}
-
-/// The limit of positions that a selection's kernel emits.
-template <class Kernel>
-WISP_HD int64_t capacity_of(const Kernel& kernel) {
-  if constexpr (requires { kernel.capacity; }) {
-    return kernel.capacity;
-  } else {
-    return INT64_MAX;
-  }
-}
-
-template <class Kernel>
-void cpu_select_emit(int64_t begin, int64_t end, int64_t position, const Kernel& kernel,
-                     const uint64_t* masks) {
-  const int64_t capacity = capacity_of(kernel);
-  for (int64_t i = begin; i < end; i += 64) {
-    for (uint64_t mask = masks[i / 64]; mask; mask &= mask - 1) {
-      if (position >= capacity) return;
-      kernel.emit(position++, i + __builtin_ctzll(mask));
-    }
-  }
-}
-
-template <class Kernel>
-void cpu_select(int64_t n, const Kernel& kernel, int64_t* count, uint64_t* masks) {
-  const int64_t chunks = (n + kSelectChunk - 1) / kSelectChunk;
-  auto* position = reinterpret_cast<int64_t*>(masks + (n + 63) / 64);
-  cpu_ranges(n, kSelectChunk, [&](int64_t begin, int64_t end) {
-    position[begin / kSelectChunk] = cpu_select_masks(begin, end, kernel, masks);
-  });
-  int64_t total = *count;
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const int64_t here = position[chunk];
-    position[chunk] = total;
-    total += here;
-  }
-  cpu_ranges(n, kSelectChunk, [&](int64_t begin, int64_t end) {
-    cpu_select_emit(begin, end, position[begin / kSelectChunk], kernel, masks);
-  });
-  *count = total;
-}
-
-template <class Kernel>
-void cpu_histogram(int64_t n, const Kernel& kernel, uint32_t* bins, int bin_count) {
-  std::fill(bins, bins + bin_count, 0u);
-  for (int64_t i = 0; i < n; ++i) {
-    const int bin = kernel(i);
-    if (bin >= 0) ++bins[bin];
-  }
-}
-
 }  // namespace parallel
 }  // namespace wisp
 
@@ -253,69 +180,6 @@ void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Ke
                                           parallel::Partials<Kernel>{partial, kernel});
       },
       parallel::reduce_kernels(n));
-}
-
-/// Counts in bins[b] the i in [0, n) with kernel(i) == b. Negative values are not counted. Exact.
-template <class Kernel>
-void parallel_histogram(const Stream& stream, int64_t n, Kernel kernel, uint32_t* bins,
-                        int bin_count) {
-#ifdef __CUDACC__
-  if (stream.device().is_cuda())
-    return cuda::launch_histogram(stream, n, nullptr, kernel, bins, bin_count);
-#endif
-  stream.launch(
-      [n, kernel, bins, bin_count] { parallel::cpu_histogram(n, kernel, bins, bin_count); });
-}
-
-/// parallel_histogram over [0, min(*n, capacity)); `n` is in device memory.
-template <class Kernel>
-void parallel_histogram_counted(const Stream& stream, const int64_t* n, int64_t capacity,
-                                Kernel kernel, uint32_t* bins, int bin_count) {
-#ifdef __CUDACC__
-  if (stream.device().is_cuda())
-    return cuda::launch_histogram(stream, capacity, n, kernel, bins, bin_count);
-#endif
-  stream.launch([n, capacity, kernel, bins, bin_count] {
-    parallel::cpu_histogram(std::min(*n, capacity), kernel, bins, bin_count);
-  });
-}
-
-/// Bytes of scratch memory that parallel_select needs for n elements.
-constexpr int64_t select_scratch_bytes(int64_t n) {
-  return 8 * ((n + 63) / 64 + (n + parallel::kSelectChunk - 1) / parallel::kSelectChunk);
-}
-
-/// A stable compaction. Asks kernel(i) exactly once for each i whether i is selected, and calls
-/// kernel.emit(position, i) for each selected i. Positions start at *count and rise with i; *count
-/// grows by the number of selected elements. If the kernel has a member `capacity`, only positions
-/// below it are emitted. The call operator may change state that belongs to i; prefetch(i) is as in
-/// parallel_reduce. `scratch` has select_scratch_bytes(n) bytes, aligned to 8.
-template <class Kernel>
-void parallel_select(const Stream& stream, int64_t n, Kernel kernel, int64_t* count,
-                     void* scratch) {
-#ifdef __CUDACC__
-  if (stream.device().is_cuda())
-    return cuda::launch_select(stream, n, nullptr, kernel, count, scratch);
-#endif
-  stream.launch([=] { parallel::cpu_select(n, kernel, count, static_cast<uint64_t*>(scratch)); },
-                parallel::kSelectKernels);
-}
-
-/// parallel_select over [0, min(*n, capacity)); `n` is in device memory, and `scratch` is sized for
-/// `capacity`.
-template <class Kernel>
-void parallel_select_counted(const Stream& stream, const int64_t* n, int64_t capacity,
-                             Kernel kernel, int64_t* count, void* scratch) {
-#ifdef __CUDACC__
-  if (stream.device().is_cuda())
-    return cuda::launch_select(stream, capacity, n, kernel, count, scratch);
-#endif
-  stream.launch(
-      [=] {
-        parallel::cpu_select(std::min(*n, capacity), kernel, count,
-                             static_cast<uint64_t*>(scratch));
-      },
-      parallel::kSelectKernels);
 }
 
 }  // namespace wisp

@@ -1,11 +1,18 @@
-// parallel_select over many ranges at once, in two launches whatever their number. Any thread that
-// may use the stream may call.
+// A stable selection of elements in many ranges at once, in two launches whatever their number. Any
+// thread that may use the stream may call.
 #pragma once
+
+#include <cstdint>
 
 #include "core/loops/device_table.h"
 #include "core/loops/parallel.h"
 
 namespace wisp {
+namespace parallel {
+
+constexpr int64_t kSelectChunk = 1 << 13;  // elements per count of a selection; a multiple of 64
+
+}  // namespace parallel
 
 /// A range of elements and its group. A group is neighbouring ranges whose selected elements are
 /// counted together. Ranges are cut into chunks of parallel::kSelectChunk, numbered over all
@@ -44,7 +51,51 @@ struct SelectRanges {
 
 namespace parallel {
 
-constexpr int kSelectRangesKernels = 2;
+constexpr int kSelectRangesKernels = 2;  // launches on a device
+
+/// Evaluates the predicate for [begin, end), 64 elements at a time, into mask words. Returns the
+/// number of set bits.
+template <class Kernel>
+WISP_CLONES int64_t cpu_select_masks(int64_t begin, int64_t end, const Kernel kernel,
+                                     uint64_t* masks) {
+  int64_t count = 0;
+  int64_t i = begin;
+  for (; i + 64 <= end; i += 64) {
+    for (int j = 0; j < 64; j += kLanes) prefetch(kernel, i + j);
+    const uint64_t mask = cpu_mask64(i, kernel);
+    count += __builtin_popcountll(mask);
+    masks[i / 64] = mask;
+  }
+  if (i < end) {
+    uint64_t mask = 0;
+    for (int64_t j = 0; i + j < end; ++j) mask |= static_cast<uint64_t>(kernel(i + j)) << j;
+    masks[i / 64] = mask;
+    count += __builtin_popcountll(mask);
+  }
+  return count;
+}
+
+/// The limit of positions that a selection's kernel emits.
+template <class Kernel>
+WISP_HD int64_t capacity_of(const Kernel& kernel) {
+  if constexpr (requires { kernel.capacity; }) {
+    return kernel.capacity;
+  } else {
+    return INT64_MAX;
+  }
+}
+
+template <class Kernel>
+void cpu_select_emit(int64_t begin, int64_t end, int64_t position, const Kernel& kernel,
+                     const uint64_t* masks) {
+  const int64_t capacity = capacity_of(kernel);
+  for (int64_t i = begin; i < end; i += 64) {
+    for (uint64_t mask = masks[i / 64]; mask; mask &= mask - 1) {
+      if (position >= capacity) return;
+      kernel.emit(position++, i + __builtin_ctzll(mask));
+    }
+  }
+}
 
 template <class Kernel>
 WISP_HD bool is_off(const Kernel& kernel) {
@@ -104,10 +155,12 @@ void cpu_select_ranges(const SelectRanges<Row>& ranges, const KernelOf& kernel_o
 
 namespace wisp {
 
-/// A stable compaction of each group. kernel_of(r) is a kernel as for parallel_select; its elements
-/// are row r's, counted from the range's begin. Positions start at 0 in each group, and
-/// *kernel.count() gets the group's number of selected elements. A group whose kernels have off()
-/// == true is left unchanged.
+/// A stable compaction of each group. kernel_of(r) is the kernel of row r, whose elements i are
+/// counted from the range's begin. kernel(i) is asked exactly once whether i is selected, and may
+/// change state that belongs to i; prefetch(i) is as in parallel_reduce. kernel.emit(position, i)
+/// is called for each selected i. Positions start at 0 in each group and rise with i. If the kernel
+/// has a member `capacity`, only positions below it are emitted. *kernel.count() gets the group's
+/// number of selected elements. A group whose kernels have off() == true is left unchanged.
 template <class Row, class KernelOf>
 void parallel_select_ranges(const Stream& stream, const SelectRanges<Row>& ranges,
                             KernelOf kernel_of) {

@@ -1,3 +1,4 @@
+#include "core/base/edit_distance.h"
 #include "core/loops/parallel.h"
 #include "core/ops.h"
 #include "core/ops/packed_rows.h"
@@ -46,24 +47,6 @@ struct SameWords {
     return true;
   }
 };
-
-/// The fewest insertions, deletions and substitutions that turn one list into the other. `row` has
-/// room for of_b + 1 numbers. Source: Wagner & Fischer 1974.
-template <class Same>
-WISP_HD int64_t edit_distance(int64_t of_a, int64_t of_b, const Same& same, int32_t* row) {
-  for (int64_t j = 0; j <= of_b; ++j) row[j] = static_cast<int32_t>(j);
-  for (int64_t i = 0; i < of_a; ++i) {
-    int32_t diagonal = row[0];  // element of the previous row
-    row[0] = static_cast<int32_t>(i + 1);
-    for (int64_t j = 0; j < of_b; ++j) {
-      const int32_t substituted = diagonal + (same(i, j) ? 0 : 1);
-      diagonal = row[j + 1];
-      const int32_t moved = (diagonal < row[j] ? diagonal : row[j]) + 1;
-      row[j + 1] = moved < substituted ? moved : substituted;
-    }
-  }
-  return row[of_b];
-}
 
 struct Counts {
   int64_t word_edits, words, label_edits, labels, blanks, frames;

@@ -6,12 +6,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
-
-#ifdef __CUDACC__
-#define WISP_HD __host__ __device__
-#else
-#define WISP_HD
-#endif
+#include "core/base/host_device.h"
 
 namespace wisp {
 

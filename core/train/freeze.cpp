@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/edit_distance.h"
 #include "core/base/error.h"
-#include "core/io/edit_distance.h"
 #include "core/io/glob.h"
 
 namespace wisp {

@@ -5,6 +5,7 @@
 
 #include "core/copy.h"
 #include "core/loops/parallel_ranges.h"
+#include "core/loops/select_ranges.h"
 #include "tests/core/loops/functors.h"
 #include "tests/support/devices.h"
 #include "tests/support/tensors.h"
@@ -19,13 +20,16 @@ struct SelectAboveThreshold {
   const float* x;
   float threshold;
   int64_t* index;
+  int64_t* selected;
   WISP_HD bool operator()(int64_t i) const { return x[i] > threshold; }
   WISP_HD void emit(int64_t position, int64_t i) const { index[position] = i; }
+  WISP_HD int64_t* count() const { return selected; }
 };
 
-struct BinOfValue {
-  const float* x;
-  WISP_HD int operator()(int64_t i) const { return static_cast<int>((x[i] + 1.0f) * 8) - 1; }
+/// The kernel of the only range.
+struct SelectAboveOf {
+  SelectAboveThreshold kernel;
+  WISP_HD SelectAboveThreshold operator()(int64_t) const { return kernel; }
 };
 
 struct Double {
@@ -35,7 +39,7 @@ struct Double {
 
 /// The results of each loop over `x` on one device.
 struct Loops {
-  Tensor sum, squares, once, count, index, counted, bins, sums;
+  Tensor sum, squares, once, count, index, counted, sums;
 
   Loops(const Device& device, const Tensor& host, int64_t limit) {
     TestContext rig({.compute = DType::f32, .device = device});
@@ -52,27 +56,31 @@ struct Loops {
     const Tensor total = context.zeros({1}, DType::f32), doubled = put(words);
     const Tensor selected = context.zeros({1}, DType::i64);
     const Tensor where = context.zeros({n}, DType::i64);
-    const Tensor scratch = context.empty({select_scratch_bytes(n)}, DType::u8);
-    const Tensor histogram = context.empty({15}, DType::u32);
+    const int64_t chunks = SelectRange::chunks(n);
+    const Tensor row({sizeof(SelectRange)}, DType::u8);
+    *reinterpret_cast<SelectRange*>(row.raw()) = {n, 0, 0, 0, chunks};
     const Tensor some = context.zeros({n}, DType::f32);
     parallel_for(context.stream, n, AddSquare{x.data<float>(), y.data<float>()});
     parallel_for_counted(context.stream, few.data<int64_t>(), n,
                          AddSquare{x.data<float>(), some.data<float>()});
     parallel_reduce(context.stream, n, SumOfFloats{x.data<float>()}, total.data<float>());
     run_once(context.stream, Double{doubled.data<int64_t>()});
-    parallel_select(context.stream, n,
-                    SelectAboveThreshold{x.data<float>(), 0.25f, where.data<int64_t>()},
-                    selected.data<int64_t>(), scratch.raw());
-    parallel_histogram_counted(context.stream, few.data<int64_t>(), n, BinOfValue{x.data<float>()},
-                               histogram.data<uint32_t>(), 15);
+    const Tensor rows = put(row), masks = context.empty({8 * SelectRange::words(n)}, DType::u8);
+    const Tensor of_chunk = context.empty({chunks}, DType::i64);
+    parallel_select_ranges(
+        context.stream,
+        SelectRanges<SelectRange>{reinterpret_cast<const SelectRange*>(rows.raw()), 1, chunks, n,
+                                  reinterpret_cast<uint64_t*>(masks.raw()),
+                                  of_chunk.data<int64_t>()},
+        SelectAboveOf{{x.data<float>(), 0.25f, where.data<int64_t>(), selected.data<int64_t>()}});
     const Ranges::Range parts[] = {{0, n / 3, 1}, {n / 3, n - n / 3, 0}};
     const Tensor two = context.zeros({2}, DType::f32);
     parallel_reduce_ranges(context.stream, Ranges(context, parts, sizeof(float)),
                            SumOfFloats{x.data<float>()}, two.data<float>());
     const auto get = [&](const Tensor& from) { return fetch(context.stream, from); };
     sum = get(total), squares = get(y), once = get(doubled), count = get(selected);
-    index = get(where), counted = get(some), bins = get(histogram), sums = get(two);
-    for (Tensor* result : {&sum, &squares, &once, &count, &index, &counted, &bins, &sums}) {
+    index = get(where), counted = get(some), sums = get(two);
+    for (Tensor* result : {&sum, &squares, &once, &count, &index, &counted, &sums}) {
       const Tensor own(result->shape(), result->dtype());
       std::memcpy(own.raw(), result->raw(), static_cast<size_t>(own.bytes()));
       *result = own;  // outlives the pool
@@ -95,7 +103,6 @@ TEST_F(DeviceLoops, GiveTheBitsOfTheCpu) {
     expect_same(cpu.once, device.once, "once");
     expect_same(cpu.count, device.count, "select, count");
     expect_same(cpu.index, device.index, "select, index");
-    expect_same(cpu.bins, device.bins, "histogram");
     expect_same(cpu.sums, device.sums, "reduce of ranges");
   }
 }

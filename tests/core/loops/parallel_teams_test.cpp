@@ -4,7 +4,6 @@
 #include <omp.h>
 
 #include "core/loops/device_table.h"
-#include "core/loops/select_ranges.h"
 #include "core/random.h"
 
 namespace wisp {
@@ -112,83 +111,6 @@ TEST(ParallelTeams, AreShuffled) {
   EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
   EXPECT_TRUE(std::is_permutation(order.begin(), order.end(), parallel::shuffled(2, 100).begin()));
   EXPECT_NE(order, parallel::shuffled(2, 100));
-}
-
-struct Row : SelectRange {
-  int64_t group, offset;
-};
-
-struct Above {
-  const float* x;
-  float threshold;
-  int64_t offset;
-  int64_t* index;
-  int64_t* selected;
-  bool left_out;
-  WISP_HD bool operator()(int64_t i) const { return x[offset + i] > threshold; }
-  WISP_HD void emit(int64_t at, int64_t i) const { index[at] = offset + i; }
-  WISP_HD int64_t* count() const { return selected; }
-  WISP_HD bool off() const { return left_out; }
-};
-
-struct AboveOf {
-  const Row* row;
-  const float* x;
-  int64_t* index;  // each group's positions, from its first range's offset on
-  int64_t* selected;
-  int64_t left_out;  // number of a group
-  WISP_HD Above operator()(int64_t r) const {
-    int64_t first = r;
-    while (first > 0 && row[first - 1].group == row[r].group) --first;
-    return {x,
-            0.2f,
-            row[r].offset,
-            index + row[first].offset,
-            selected + row[r].group,
-            row[r].group == left_out};
-  }
-};
-
-TEST(SelectRanges, EqualsAScalarLoopOverEachGroup) {
-  const std::vector<std::vector<int64_t>> groups{{5}, {8192, 0, 1, 20'000}, {64},
-                                                 {0}, {16'384, 63},         {1, 2, 3}};
-  std::vector<Row> rows;
-  int64_t chunk = 0, word = 0, offset = 0;
-  for (size_t g = 0; g < groups.size(); ++g) {
-    const int64_t begin = chunk;
-    const size_t first = rows.size();
-    for (const int64_t numel : groups[g]) {
-      rows.push_back({{numel, chunk, word, begin, 0}, static_cast<int64_t>(g), offset});
-      chunk += SelectRange::chunks(numel);
-      word += SelectRange::words(numel);
-      offset += numel;
-    }
-    for (size_t r = first; r < rows.size(); ++r) rows[r].group_end = chunk;
-  }
-  std::vector<float> x;
-  for (int64_t i = 0; i < offset; ++i)
-    x.push_back(Philox(1, 2, 3).uniform(static_cast<uint64_t>(i)));
-  constexpr int64_t kLeftOut = 2;
-  std::vector<int64_t> expected(x.size(), -1), expected_count(groups.size(), 0);
-  expected_count[kLeftOut] = 77;
-  for (const Row& row : rows) {
-    int64_t& count = expected_count[static_cast<size_t>(row.group)];
-    const Row* first = &row;
-    while (first > rows.data() && first[-1].group == row.group) --first;
-    for (int64_t i = 0; i < row.numel && row.group != kLeftOut; ++i) {
-      if (x[static_cast<size_t>(row.offset + i)] > 0.2f)
-        expected[static_cast<size_t>(first->offset + count++)] = row.offset + i;
-    }
-  }
-  std::vector<int64_t> index(x.size(), -1), count(groups.size(), 77);
-  std::vector<int64_t> selected(static_cast<size_t>(chunk));
-  std::vector<uint64_t> masks(static_cast<size_t>(word));
-  const SelectRanges<Row> ranges{rows.data(), std::ssize(rows), chunk,
-                                 offset,      masks.data(),     selected.data()};
-  parallel_select_ranges(Stream::immediate(), ranges,
-                         AboveOf{rows.data(), x.data(), index.data(), count.data(), kLeftOut});
-  EXPECT_EQ(index, expected);
-  EXPECT_EQ(count, expected_count);
 }
 
 TEST(TableWriter, WritesRowsOfAnySizeOneBehindTheOther) {

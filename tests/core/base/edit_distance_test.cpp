@@ -1,4 +1,4 @@
-#include "core/io/edit_distance.h"
+#include "core/base/edit_distance.h"
 
 #include <gtest/gtest.h>
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compression/complaint.h"
+#include "compression/message.h"
 #include "core/base/registry.h"
 #include "core/context.h"
 #include "core/io/config.h"
@@ -17,11 +18,6 @@
 #include "core/train/update_rule.h"
 
 namespace wisp {
-
-/// The exchange of a message: none in this round; a collective; `pair`, between two ranks each;
-/// or `neighbours`, from each worker to its neighbours in gossip's graph.
-enum class Collective { none, all_reduce, all_gather, all_to_all, broadcast, pair, neighbours };
-enum class ReduceOp { sum, max };
 
 /// A contiguous range of the arenas.
 struct Slice {
@@ -50,19 +46,6 @@ struct StepInfo {
   double lr = 0.0, ratio = 1.0;  // ratio: share of the elements that sparse methods send
   double last_lr = 0.0;          // learning rate of the last update; 0 if there was none
   uint64_t seed = 0;
-};
-
-/// The message of one unit in one round. It is equal on all ranks, except for `to` and `from`.
-struct Message {
-  Collective kind = Collective::none;
-  DType dtype = DType::u8;
-  ReduceOp op = ReduceOp::sum;
-  int64_t bytes = 0;      // bytes per destination; the capacity if `variable`
-  bool variable = false;  // the used bytes differ by rank and step; Outlet::used holds their number
-  int root = 0;           // root of a broadcast
-  int to = -1, from = -1;  // partners of a pair message; -1: idle in this round
-
-  bool operator==(const Message&) const = default;
 };
 
 /// Memory that encode writes to, 16-byte aligned.

@@ -10,14 +10,11 @@
 
 #include "core/io/saved_state.h"
 #include "core/train/update_rule.h"
-#include "distributed/accounting.h"
+#include "distributed/exchange/outcome.h"
+#include "distributed/exchange/step_cost.h"
 #include "distributed/health.h"
 
 namespace wisp {
-
-/// The outcome of a step, equal on all ranks: apply the update; skip it; or apply it and end the
-/// run, because a rank asked to stop.
-enum class Outcome { applied, skipped, stop };
 
 /// A step that begins, as the trainer knows it.
 struct StepBegin {

@@ -58,7 +58,7 @@ BEGIN {
 
   rooms["distributed"] = "distributed/communicator distributed/exchange"
   rooms["distributed/communicator"] = ""
-  rooms["distributed/exchange"] = "distributed distributed/communicator"
+  rooms["distributed/exchange"] = "distributed/communicator"
   rooms["distributed/averaging"] = rooms["distributed/own_weights"] = rooms["distributed/bench"] = \
     "distributed distributed/communicator distributed/exchange"
   rooms["distributed/gossip"] = rooms["distributed/averaging"] " distributed/own_weights"
@@ -97,6 +97,9 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
   if (target[1] == place[1] && other != room && other in rooms &&
       index(" " rooms[room] " ", " " other " ") == 0)
     fail(room " does not include " other)
+
+  if (room == "distributed/communicator" && target[1] == "compression" && header_path != "compression/message.h")
+    fail("of methods, transport knows messages only")
 
   only_in("^(cuda|cublas|cudnn|curand|cufft|cusparse|cub/|thrust/|nvtx)", "^core/(cuda/|emulated/|loops/parallel_cuda[.]h$)",
           "CUDA headers belong in core/cuda/, core/loops/parallel_cuda.h and what stands for CUDA, core/emulated/")

@@ -16,12 +16,12 @@
 #include "apps/setup/tally.h"
 #include "apps/setup/train_options.h"
 #include "core/backend.h"
+#include "core/device/stream_watch.h"
 #include "core/train/plateau.h"
 #include "data/loader.h"
 #include "distributed/agreement.h"
 #include "distributed/communicator/communicator.h"
 #include "distributed/launch.h"
-#include "distributed/stream_watch.h"
 #include "distributed/synchronizer.h"
 #include "models/model.h"
 

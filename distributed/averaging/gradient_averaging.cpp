@@ -1,9 +1,5 @@
 #include "distributed/averaging/gradient_averaging.h"
 
-#include <omp.h>
-
-#include <algorithm>
-#include <exception>
 #include <limits>
 #include <utility>
 
@@ -76,24 +72,15 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       probe_(communicator, comm, parameters, units_, options_.probe_every),
       counters_({1}, DType::i64),
       last_lr_({1}, DType::f64),
-      status_(communicator, comm),
-      queue_([threads = comm.threads, device = comm.stream.device()] {
-        omp_set_num_threads(threads);
-        use(device);
-      }) {
+      comm_thread_(communicator, comm, trace) {
   for (const Segment& segment : parameters.segments()) {
     all_segments_.push_back(segment.id);
     bytes_raw_ += segment.numel * size_of(parameters.dtype());
   }
   parameters_.on_grad_ready([this](const Segment& segment) { gradient_ready(segment); });
-  communicator_.on_progress([this] { inbox_.ring(); });
 }
 
-GradientAveraging::~GradientAveraging() {
-  inbox_.close();
-  parameters_.on_grad_ready({});
-  communicator_.on_progress({});
-}
+GradientAveraging::~GradientAveraging() { parameters_.on_grad_ready({}); }
 
 // ---------------------------------------------------------------- compute thread
 
@@ -101,7 +88,7 @@ void GradientAveraging::begin(const StepBegin& info) {
   begin_ = info;
   squares_.begin();
   readiness_.begin();
-  inbox_.clear();
+  comm_thread_.inbox().clear();
   posted_ = false;
 }
 
@@ -109,19 +96,20 @@ void GradientAveraging::forward_done(const Tensor& loss) {
   loss_ = loss;
   loss_event_.record(compute_.stream);
   if (!options_.overlap) return;
-  queue_.post([this] { exchange(); });
+  comm_thread_.post([this] { exchange(); });
   posted_ = true;
 }
 
 void GradientAveraging::gradient_ready(const Segment& segment) {
-  if (const auto item = readiness_.complete(segment, compute_.stream)) inbox_.post(*item);
+  if (const auto item = readiness_.complete(segment, compute_.stream))
+    comm_thread_.inbox().post(*item);
 }
 
 Outcome GradientAveraging::before_update() {
   readiness_.check_complete();
   StreamWatch::Mark begin = compute_watch_.mark();
-  if (!posted_) queue_.post([this] { exchange(); });
-  queue_.drain();
+  if (!posted_) comm_thread_.post([this] { exchange(); });
+  comm_thread_.drain();
   exchanged_.wait(compute_.stream);
   compute_watch_.time(std::move(begin), [this, step = begin_.step](const StreamWatch::Span& span) {
     wait_ms_ += span.ms();
@@ -135,19 +123,17 @@ Outcome GradientAveraging::before_update() {
                         [this](const StreamWatch::Span& span) { clip_ms_ += span.ms(); });
   }
   compute_watch_.poll();
-  courier_.cost.wait_ms = std::exchange(wait_ms_, 0.0);
-  courier_.cost.clip_ms = std::exchange(clip_ms_, 0.0);
+  StepCost& cost = comm_thread_.courier().cost;
+  cost.wait_ms = std::exchange(wait_ms_, 0.0);
+  cost.clip_ms = std::exchange(clip_ms_, 0.0);
   return outcome_;
 }
 
 void GradientAveraging::between_steps(const std::function<void()>& task) {
-  queue_.post([&] {
-    comm_.stream.synchronize();
+  comm_thread_.between_steps([&] {
     units_.check();
     task();
-    comm_.stream.synchronize();
   });
-  queue_.drain();
 }
 
 void GradientAveraging::part_of(const WholeGradient& whole) {
@@ -187,23 +173,20 @@ std::string GradientAveraging::layout() const {
 // ---------------------------------------------------------------- comm thread
 
 void GradientAveraging::exchange() {
-  try {
-    courier_.begin(bytes_raw_, communicator_.size());
-    courier_.settle();
-    health_.reset();
-    plan_step();
-    if (!agree_on_status()) return;
-    pump();
-    units_.end(courier_);
-    probe_.count_ages();
-    if (probe_.due(begin_.step)) health_ = probe_.measure(courier_);
-    exchanged_.record(comm_.stream);
-  } catch (const Inbox::Closed&) {
-    throw;  // the compute thread knows the cause and tells the others
-  } catch (const std::exception& failure) {
-    communicator_.abort(failure.what());
-    throw;
-  }
+  Courier& courier = comm_thread_.courier();
+  courier.begin(bytes_raw_, communicator_.size());
+  courier.settle();
+  health_.reset();
+  plan_step();
+  outcome_ = comm_thread_.agree(loss_event_, loss_, units_.step_plan().hash(), begin_.step);
+  if (outcome_ == Outcome::skipped) return;
+  units_.run([this](int item) { measure(item); }, [this](int item) { prepare(item); }, courier);
+  ++*counters_.data<int64_t>();
+  *last_lr_.data<double>() = begin_.lr;
+  units_.end(courier);
+  probe_.count_ages();
+  if (probe_.due(begin_.step)) health_ = probe_.measure(courier);
+  exchanged_.record(comm_.stream);
 }
 
 void GradientAveraging::plan_step() {
@@ -215,97 +198,38 @@ void GradientAveraging::plan_step() {
                 .lr = begin_.lr,
                 .ratio = options_.ratio ? options_.ratio(begin_.epoch) : 1.0,
                 .last_lr = *last_lr_.data<double>(),
-                .seed = comm_.seed});
-}
-
-/// Exchanges the status before the slots. Returns false if the step is skipped.
-bool GradientAveraging::agree_on_status() {
-  loss_event_.wait(comm_.stream);
-  status_.fetch(loss_);
-  courier_.settle();
-  const PendingPtr status = status_.start(stop_requested_, units_.step_plan().hash());
-  courier_.finish(*status, "status", begin_.step);
-  outcome_ = status_.outcome(begin_.step);
-  return outcome_ != Outcome::skipped;
-}
-
-/// Runs the slots in order, one at a time, and encodes ready items meanwhile. Returns when all work
-/// is submitted.
-void GradientAveraging::pump() {
-  const std::span<const Slot> slots = units_.step_plan().slots();
-  prepared_.assign(static_cast<size_t>(readiness_.items()), 0);
-  waiting_.clear();
-  measured_ = 0;
-  size_t next = 0;
-  while (next < slots.size() || units_.under_way()) {
-    const uint64_t seen = inbox_.events();
-    if (courier_.poll()) continue;
-    // Items that the next slot needs go before the decoding of the slot that has arrived.
-    const bool lacking = next < slots.size() && slots[next].round == 0 && !can_start(slots[next]);
-    if (const int item = lacking ? inbox_.take() : -1; item >= 0) {
-      take(item);
-      continue;
-    }
-    if (units_.on_wire()) {
-      if (units_.pending().ready()) {
-        units_.advance(courier_);
-        continue;
-      }
-    } else if (!units_.under_way() && can_start(slots[next])) {
-      units_.start(slots[next++], courier_);
-      continue;
-    }
-    if (const int item = inbox_.take(); item >= 0) {
-      take(item);
-    } else if (units_.on_wire()) {
-      courier_.wait(seen, units_.pending().ready_at_us());
-    } else {
-      courier_.wait(seen);  // backward decides how long it takes
-    }
-  }
-  ++*counters_.data<int64_t>();
-  *last_lr_.data<double>() = begin_.lr;
-}
-
-bool GradientAveraging::can_start(const Slot& slot) const {
-  return units_.encoded(slot) &&
-         std::all_of(slot.dense.begin(), slot.dense.end(), [&](int segment) {
-           return prepared_[static_cast<size_t>(readiness_.item_of(segment))];
-         });
+                .seed = comm_.seed},
+               {.units = static_cast<int>(cut().units.size()),
+                .all = readiness_.items(),
+                .item_of = readiness_.item_of(),
+                .measured_first = local_.needs_whole_norm() ? readiness_.awaited_items() : 0});
 }
 
 /// Measures an item whose gradients are complete.
-void GradientAveraging::take(int item) {
+void GradientAveraging::measure(int item) {
+  Courier& courier = comm_thread_.courier();
   readiness_.event(item).wait(comm_.stream);
-  StreamWatch::Mark begin = courier_.watch().mark();
+  StreamWatch::Mark begin = courier.watch().mark();
   local_.measure(readiness_.segments_of(item));
   local_.fetch();
-  courier_.watch().then(std::move(begin), [this, item](const StreamWatch::Span& span) {
-    courier_.cost.encode_ms += span.ms();
-    measured(item);
+  courier.watch().then(std::move(begin), [this, &courier, item](const StreamWatch::Span& span) {
+    courier.cost.encode_ms += span.ms();
+    units_.measured(item);
   });
-}
-
-/// Prepares a measured item, at once or when the whole norm is known.
-void GradientAveraging::measured(int item) {
-  ++measured_;
-  waiting_.push_back(item);
-  if (local_.needs_whole_norm() && measured_ < readiness_.awaited_items()) return;
-  for (const int ready : waiting_) prepare(ready);
-  waiting_.clear();
 }
 
 void GradientAveraging::prepare(int item) {
   const auto index = static_cast<size_t>(item);
   const StepPlan& step_plan = units_.step_plan();
   const bool unit = index < cut().units.size();
+  Courier& courier = comm_thread_.courier();
   const bool compressed = unit && step_plan.rounds()[index].compressed;
-  StreamWatch::Mark begin = courier_.watch().mark();
+  StreamWatch::Mark begin = courier.watch().mark();
   bool finite = true;
   for (const int id : readiness_.segments_of(item)) {
     if (local_.usable(id)) continue;
     finite = false;
-    StepCost& cost = courier_.cost;
+    StepCost& cost = courier.cost;
     (local_.finite(id) ? cost.too_large : cost.nonfinite)
         .push_back(parameters_.segments()[static_cast<size_t>(id)].name);
     if (!compressed) local_.clear(id);
@@ -313,17 +237,16 @@ void GradientAveraging::prepare(int item) {
   if (compressed && step_plan.traits(index).squares)
     squares_.finish(comm_.stream, cut().units[index].segments);
   local_.clip(readiness_.segments_of(item), squares_.arena());
-  courier_.watch().then(std::move(begin), [this](const StreamWatch::Span& span) {
-    courier_.cost.encode_ms += span.ms();
+  courier.watch().then(std::move(begin), [&courier](const StreamWatch::Span& span) {
+    courier.cost.encode_ms += span.ms();
   });
   if (compressed) {
     units_.memory().unit(item).finite = finite;
     if (probe_.due(begin_.step)) probe_.keep(item);
-    units_.encode(item, 0, courier_);
+    units_.encode(item, 0, courier);
   } else if (unit) {
     units_.release(item);
   }
-  prepared_[index] = 1;
 }
 
 }  // namespace wisp

@@ -3,26 +3,22 @@
 // backward is still running. The compute thread makes the calls; the object owns the comm thread.
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <vector>
 
-#include "core/base/work_queue.h"
+#include "core/device/stream_watch.h"
 #include "core/io/trace.h"
 #include "core/parameter.h"
-#include "distributed/accounting.h"
 #include "distributed/averaging/gradient_squares.h"
 #include "distributed/averaging/probe.h"
 #include "distributed/communicator/communicator.h"
-#include "distributed/exchange/courier.h"
+#include "distributed/exchange/comm_thread.h"
 #include "distributed/exchange/cut.h"
-#include "distributed/exchange/inbox.h"
 #include "distributed/exchange/readiness.h"
-#include "distributed/exchange/status_slot.h"
+#include "distributed/exchange/step_cost.h"
 #include "distributed/exchange/unit_exchange.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/method.h"
-#include "distributed/stream_watch.h"
 #include "distributed/synchronizer.h"
 
 namespace wisp {
@@ -58,7 +54,7 @@ class GradientAveraging final : public Synchronizer {
   std::span<const UpdateRule> rules() const override { return units_.step_plan().rules(); }
   int summands() const override { return communicator_.size(); }
   int64_t updates() const override { return *counters_.data<int64_t>(); }
-  const StepCost& cost() const override { return courier_.cost; }
+  const StepCost& cost() const override { return comm_thread_.courier().cost; }
   std::optional<Health> health() const override { return health_; }
   bool replicas_differ() const override { return false; }
   Tensor consensus() override { return parameters_.weight(); }
@@ -66,7 +62,7 @@ class GradientAveraging final : public Synchronizer {
   std::vector<SavedState> state() override;
   /// The cut's hash if compressors keep state of whole units; else empty.
   std::string layout() const override;
-  void request_stop() override { stop_requested_ = true; }
+  void request_stop() override { comm_thread_.request_stop(); }
   void between_steps(const std::function<void()>& task) override;
 
   /// Declares that the parameters are a part of this worker's gradient `whole`, from the next step
@@ -84,13 +80,9 @@ class GradientAveraging final : public Synchronizer {
 
   // comm thread
   void exchange();
-  bool agree_on_status();
   void plan_step();
-  void pump();
-  void take(int item);
-  void measured(int item);
+  void measure(int item);
   void prepare(int item);
-  bool can_start(const Slot& slot) const;
 
   Communicator& communicator_;
   Context& compute_;
@@ -119,19 +111,12 @@ class GradientAveraging final : public Synchronizer {
   int64_t bytes_raw_ = 0;
   Probe probe_;
   std::optional<Health> health_;
-  std::vector<char> prepared_;  // indexed by item: its dense segments may travel
-  std::vector<int> waiting_;    // measured items that wait for the norm of the whole gradient
-  int measured_ = 0;
   Event exchanged_;  // recorded when the arena holds the result
   Tensor counters_;  // (1) i64: updates applied
   Tensor last_lr_;   // (1) f64: learning rate of the last update
-  StatusSlot status_;
   Outcome outcome_ = Outcome::applied;
 
-  std::atomic<bool> stop_requested_{false};
-  Inbox inbox_;
-  Courier courier_{inbox_, trace_, comm_.stream};
-  WorkQueue queue_;  // last: its thread uses everything above
+  CommThread comm_thread_;  // last: its tasks use everything above
 };
 
 }  // namespace wisp

@@ -6,7 +6,7 @@
 #include "core/loops/parallel.h"
 #include "distributed/bench/stream_time.h"
 #include "distributed/communicator/device_moves.h"
-#include "distributed/exchange/message.h"
+#include "distributed/exchange/message_traffic.h"
 
 namespace wisp {
 namespace {

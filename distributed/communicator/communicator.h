@@ -6,12 +6,14 @@
 // (nccl_communicator.h).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
-#include "compression/compressor.h"  // ReduceOp
+#include "compression/message.h"
 #include "core/base/clock.h"
 
 namespace wisp {

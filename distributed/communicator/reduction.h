@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "compression/compressor.h"  // ReduceOp
+#include "compression/message.h"
 
 namespace wisp {
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "distributed/communicator/group.h"
 #include "distributed/communicator/link.h"

@@ -8,12 +8,12 @@
 #include <thread>
 #include <utility>
 
+#include "core/device/stream_watch.h"
 #include "core/io/trace.h"
-#include "distributed/accounting.h"
 #include "distributed/communicator/communicator.h"
 #include "distributed/exchange/inbox.h"
-#include "distributed/exchange/message.h"
-#include "distributed/stream_watch.h"
+#include "distributed/exchange/message_traffic.h"
+#include "distributed/exchange/step_cost.h"
 
 namespace wisp {
 
@@ -86,6 +86,7 @@ class Courier {
     const Transfer transfer = pending.wait();
     count(transfer, transfer.end_us - transfer.begin_us, name, step);
   }
+  Inbox& inbox() { return inbox_; }
   Trace& trace() { return trace_; }
   StreamWatch& watch() { return watch_; }
 

@@ -37,7 +37,7 @@ std::optional<int> Readiness::complete(const Segment& segment, Stream& stream) {
   WISP_CHECK(awaited, "the gradient of ", segment.name, " became complete outside a step, or ",
              "twice in one");
   awaited = 0;
-  const int item = item_of(segment.id);
+  const int item = item_of_[static_cast<size_t>(segment.id)];
   if (--missing_[static_cast<size_t>(item)] > 0) return std::nullopt;
   events_[static_cast<size_t>(item)].record(stream);
   return item;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/device/stream.h"
@@ -23,7 +24,8 @@ class Readiness {
   int awaited_items() const { return awaited_items_; }
   /// Ids of the item's segments, ascending.
   const std::vector<int>& segments_of(int item) const;
-  int item_of(int segment) const { return item_of_[static_cast<size_t>(segment)]; }
+  /// The item of each segment.
+  std::span<const int> item_of() const { return item_of_; }
 
   /// Begins a step: every segment is awaited.
   void begin();

@@ -4,7 +4,7 @@
 
 #include "core/context.h"
 #include "distributed/communicator/communicator.h"
-#include "distributed/synchronizer.h"
+#include "distributed/exchange/outcome.h"
 
 namespace wisp {
 

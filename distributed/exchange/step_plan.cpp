@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
-#include "distributed/exchange/message.h"
+#include "distributed/exchange/message_traffic.h"
 
 namespace wisp {
 namespace {

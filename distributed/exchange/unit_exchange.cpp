@@ -1,6 +1,6 @@
 #include "distributed/exchange/unit_exchange.h"
 
-#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -18,11 +18,49 @@ UnitExchange::UnitExchange(Communicator& communicator, Context& context, FlatPar
       wire_(communicator, context, memory_, parameters, cut_.bucket_bytes, std::move(neighbours)),
       step_plan_(parameters, cut_, compressors_, guard) {}
 
-void UnitExchange::begin(const StepInfo& info) {
+void UnitExchange::begin(const StepInfo& info, ExchangeScheduler::Items items) {
   info_ = info;
   if (step_plan_.make(info_)) wire_.fit(step_plan_.slots(), step_plan_.rounds());
   memory_.fit(step_plan_.rounds(), info_);
-  encoded_rounds_.assign(cut_.units.size(), 0);
+  scheduler_.begin(step_plan_.slots(), items);
+}
+
+void UnitExchange::run(const Work& measure, const Work& prepare, Courier& courier) {
+  for (;;) {
+    const uint64_t seen = courier.inbox().events();
+    if (courier.poll()) continue;
+    for (int item; (item = courier.inbox().take()) >= 0;) scheduler_.ready(item);
+    if (scheduler_.asks_wire() && wire_.pending().ready()) scheduler_.arrived();
+    const auto [kind, index] = scheduler_.next();
+    const auto slot = [&, i = index]() -> const Slot& {
+      return step_plan_.slots()[static_cast<size_t>(i)];
+    };
+    switch (kind) {
+      case Action::Kind::measure:
+        scheduler_.measuring(index);
+        measure(index);
+        break;
+      case Action::Kind::prepare:
+        prepare(index);
+        scheduler_.prepared(index);
+        break;
+      case Action::Kind::start:
+        start(slot(), courier);
+        break;
+      case Action::Kind::advance:
+        advance(slot(), courier);
+        break;
+      case Action::Kind::decode:
+        decode(slot(), courier);
+        break;
+      case Action::Kind::wait:
+        courier.wait(seen, wire_.active() ? wire_.pending().ready_at_us()
+                                          : std::numeric_limits<double>::infinity());
+        break;
+      case Action::Kind::done:
+        return;
+    }
+  }
 }
 
 void UnitExchange::encode(int index, int round, Courier& courier) {
@@ -39,16 +77,15 @@ void UnitExchange::encode(int index, int round, Courier& courier) {
   }
   const std::span<const Outlet> outlets = memory_.outlets(index, message);
   compressor.encode(context_, unit, info_, round, outlets);
-  int& encoded = encoded_rounds_[static_cast<size_t>(index)];
   if (message.variable) {
     memory_.fetch_used(index);
   } else {
-    encoded = round + 1;  // start() needs no size, and is in the order of the stream
+    scheduler_.encoded(index, round);  // no size is needed, and sending is in the stream's order
   }
-  courier.watch().then(std::move(begin), [this, &courier, &message, &encoded, index, round,
+  courier.watch().then(std::move(begin), [this, &courier, &message, index, round,
                                           count = outlets.size()](const StreamWatch::Span& span) {
     courier.cost.encode_ms += span.ms();
-    encoded = std::max(encoded, round + 1);
+    scheduler_.encoded(index, round);
     if (!courier.trace().records(info_.step)) return;
     int64_t bytes = 0;
     for (size_t outlet = 0; outlet < count; ++outlet) bytes += memory_.used(index, message, outlet);
@@ -64,14 +101,8 @@ void UnitExchange::release(int index) {
   step_plan_.release(cut_unit);
 }
 
-bool UnitExchange::encoded(const Slot& slot) const {
-  return std::all_of(slot.units.begin(), slot.units.end(), [&](int unit) {
-    return encoded_rounds_[static_cast<size_t>(unit)] > slot.round;
-  });
-}
-
+/// Starts a slot. A slot without messages can be decoded at once.
 void UnitExchange::start(const Slot& slot, Courier& courier) {
-  slot_ = &slot;
   StreamWatch::Mark begin = courier.watch().mark();
   if (wire_.open(slot, step_plan_.rounds(), info_.step)) {
     courier.watch().then(std::move(begin), [&courier](const StreamWatch::Span& span) {
@@ -79,24 +110,27 @@ void UnitExchange::start(const Slot& slot, Courier& courier) {
     });
   }
   wire_.start();
-  if (!wire_.active()) decode(courier);
+  scheduler_.started(wire_.active());
 }
 
-void UnitExchange::advance(Courier& courier) {
-  if (!wire_.advance()) return;
+/// Finishes a phase of the slot. When all data has arrived, it is counted and checked.
+void UnitExchange::advance(const Slot& slot, Courier& courier) {
+  const bool all = wire_.advance();
+  scheduler_.advanced(all);
+  if (!all) return;
   courier.cost.bytes_encoded += wire_.encoded_bytes();
-  courier.count(wire_.transfer(), wire_.wire_us(), concat("bucket ", slot_->bucket), info_.step);
+  courier.count(wire_.transfer(), wire_.wire_us(), concat("bucket ", slot.bucket), info_.step);
   StreamWatch::Mark begin = courier.watch().mark();
-  if (!wire_.inspect()) return decode(courier);
+  if (!wire_.inspect()) return scheduler_.checked();
   courier.watch().then(std::move(begin), [this, &courier](const StreamWatch::Span& span) {
     courier.cost.decode_ms += span.ms();
     wire_.check();
-    decode(courier);
+    scheduler_.checked();
   });
 }
 
-void UnitExchange::decode(Courier& courier) {
-  const Slot& slot = *slot_;
+/// Decodes the slot's units, and encodes their next rounds.
+void UnitExchange::decode(const Slot& slot, Courier& courier) {
   for (size_t i = 0; i < slot.units.size(); ++i) {
     const int index = slot.units[i];
     StreamWatch::Mark begin = courier.watch().mark();
@@ -114,7 +148,7 @@ void UnitExchange::decode(Courier& courier) {
     const auto rounds = step_plan_.rounds()[static_cast<size_t>(index)].messages.size();
     if (static_cast<size_t>(slot.round) + 1 < rounds) encode(index, slot.round + 1, courier);
   }
-  slot_ = nullptr;
+  scheduler_.decoded();
 }
 
 void UnitExchange::end(Courier& courier) {

@@ -1,11 +1,12 @@
-// The exchange of a cut's units in a step: encoding, the wire slot by slot, decoding. Gradient
-// averaging and gossip decide when each action happens; this class performs it. Belongs to the comm
-// thread.
+// The exchange of a cut's units in a step: encoding, the wire slot by slot, decoding. An
+// ExchangeScheduler decides what comes next, and this class does it. Belongs to the comm thread.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "distributed/exchange/courier.h"
+#include "distributed/exchange/exchange_scheduler.h"
 #include "distributed/exchange/slot_wire.h"
 #include "distributed/exchange/step_plan.h"
 #include "distributed/exchange/unit_memory.h"
@@ -31,7 +32,7 @@ class UnitExchange {
 
   /// Begins a step: plans it, and fits the memory to the plan. No callback of the previous step may
   /// be outstanding.
-  void begin(const StepInfo& info);
+  void begin(const StepInfo& info, ExchangeScheduler::Items items);
 
   /// Encodes a unit's round into its outlets, in the order of the stream. When the unit is
   /// compressed for the first time after updates without its compressor, the compressor first takes
@@ -40,30 +41,24 @@ class UnitExchange {
   /// Marks that a unit travels dense. If it was compressed before, its compressor gives back the
   /// momentum and adds its residual to the gradient, in the order of the stream.
   void release(int unit);
-  /// Whether start() may be called: the slot's units are encoded, and sizes that it needs are
-  /// known.
-  bool encoded(const Slot& slot) const;
-  /// Starts a slot whose units are encoded. A slot without messages is complete at once.
-  void start(const Slot& slot, Courier& courier);
-  /// Whether the slot that was started last is not complete yet.
-  bool under_way() const { return slot_ != nullptr; }
-  /// Whether this slot waits for pending(); if not, it waits for the stream.
-  bool on_wire() const { return wire_.active(); }
-  Pending& pending() { return wire_.pending(); }
-  /// Calls SlotWire::advance(). When all data has arrived, it is counted and checked. The slot is
-  /// complete when its units are decoded and their next rounds are encoded, in the order of the
-  /// stream.
-  void advance(Courier& courier);
+  using Work = std::function<void(int item)>;
+  /// Carries all slots of the step, and returns when all work is submitted. Items come from the
+  /// courier's inbox. measure(item) has the effect that measured(item) is called, at once or when
+  /// the stream has come so far. prepare(item) encodes the first round of a compressed unit.
+  void run(const Work& measure, const Work& prepare, Courier& courier);
+  void measured(int item) { scheduler_.measured(item); }
 
-  /// Ends the step, after all slots are complete. check() is called when the stream has passed the
-  /// last decode; with a device, the next step waits for that.
+  /// Ends the step, after run(). check() is called when the stream has passed the last decode; with
+  /// a device, the next step waits for that.
   void end(Courier& courier);
   /// Throws Error with step, unit and sender if a payload was malformed. Call it when the stream
   /// has passed end().
   void check() const;
 
  private:
-  void decode(Courier& courier);
+  void start(const Slot& slot, Courier& courier);
+  void advance(const Slot& slot, Courier& courier);
+  void decode(const Slot& slot, Courier& courier);
   /// The unit's name in traces.
   const std::string& name_of(int unit) const {
     return cut_.units[static_cast<size_t>(unit)].name(parameters_.segments());
@@ -76,9 +71,8 @@ class UnitExchange {
   UnitMemory memory_;
   SlotWire wire_;
   StepPlan step_plan_;
-  StepInfo info_;                    // the step under way
-  std::vector<int> encoded_rounds_;  // indexed by unit
-  const Slot* slot_ = nullptr;       // slot under way
+  StepInfo info_;  // the step under way
+  ExchangeScheduler scheduler_;
 };
 
 }  // namespace wisp

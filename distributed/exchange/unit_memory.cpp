@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "distributed/exchange/message.h"
+#include "distributed/exchange/message_traffic.h"
 #include "distributed/exchange/wire_header.h"
 
 namespace wisp {

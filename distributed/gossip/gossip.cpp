@@ -40,25 +40,23 @@ Gossip::Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> metho
 void Gossip::begin(const StepInfo& info, Courier& courier) {
   StepInfo with_ratio = info;
   with_ratio.ratio = options_.ratio ? options_.ratio(info.epoch) : 1.0;
-  units_.begin(with_ratio);
+  const int units = static_cast<int>(units_.cut().units.size());
+  units_.begin(with_ratio, {.units = units, .all = units, .ahead = false});
   if (info.applied == 0) method_->start(arenas());
   if (!method_->steps_by_what_it_tells() || !has_news(info)) return;
-  for (const Slot& slot : units_.step_plan().slots()) encode(slot, courier);
+  for (const int unit : units_in_order()) units_.encode(unit, 0, courier);
   method_->after_telling(arenas());
   courier.settle();
 }
 
-/// Tells nothing after a skipped step, or before the first update. While a bucket is on the wire,
-/// the next one is encoded.
+/// Tells nothing after a skipped step, or before the first update. All units are ready, because
+/// the weights are there. While a bucket is on the wire, the next one is encoded.
 void Gossip::travel(const StepInfo& info, Courier& courier) {
   if (has_news(info)) {
-    for (const Slot& slot : units_.step_plan().slots()) {
-      if (!method_->steps_by_what_it_tells()) encode(slot, courier);
-      finish(courier);
-      courier.await_stream([&] { return units_.encoded(slot); });
-      units_.start(slot, courier);
-    }
-    finish(courier);
+    if (!method_->steps_by_what_it_tells())
+      for (const int unit : units_in_order()) courier.inbox().post(unit);
+    units_.run([&](int unit) { units_.measured(unit); },
+               [&](int unit) { units_.encode(unit, 0, courier); }, courier);
     units_.end(courier);
     *told_.data<int64_t>() = info.applied;
   }
@@ -68,20 +66,12 @@ void Gossip::travel(const StepInfo& info, Courier& courier) {
 
 void Gossip::after_update(const StepInfo& info, Courier&) { method_->mix(arenas(), info.applied); }
 
-void Gossip::encode(const Slot& slot, Courier& courier) {
-  for (const int unit : slot.units) units_.encode(unit, 0, courier);
-}
-
-/// Finishes the slot that is under way, if there is one.
-void Gossip::finish(Courier& courier) {
-  while (units_.under_way()) {
-    if (units_.on_wire()) {
-      courier.await(units_.pending());
-      units_.advance(courier);
-    } else {
-      courier.await_stream([&] { return !units_.under_way(); });
-    }
-  }
+/// The units in the order in which they travel.
+std::vector<int> Gossip::units_in_order() const {
+  std::vector<int> units;
+  for (const Slot& slot : units_.step_plan().slots())
+    units.insert(units.end(), slot.units.begin(), slot.units.end());
+  return units;
 }
 
 std::vector<SavedState> Gossip::state() {

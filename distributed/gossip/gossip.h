@@ -39,8 +39,7 @@ class Gossip final : public WeightExchange {
 
  private:
   bool has_news(const StepInfo& info) const { return info.applied != *told_.data<int64_t>(); }
-  void encode(const Slot& slot, Courier& courier);
-  void finish(Courier& courier);
+  std::vector<int> units_in_order() const;
   GossipArenas arenas() const;
 
   Context& comm_;

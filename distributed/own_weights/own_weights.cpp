@@ -1,7 +1,5 @@
 #include "distributed/own_weights/own_weights.h"
 
-#include <omp.h>
-
 #include <cmath>
 
 #include "core/base/clock.h"
@@ -44,49 +42,25 @@ OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& op
       cut_(dense_cut(site.parameters)),
       readiness_(site.parameters, cut_),
       clip_(site.compute, site.parameters, options.clip, 1),
-      status_(site.communicator, site.comm),
       rules_(site.parameters.segments().size(), UpdateRule::gradient),
       applied_({1}, DType::i64),
       exchange_(std::move(exchange)),
-      courier_(inbox_, site.trace, site.comm.stream),
-      queue_([threads = site.comm.threads, device = site.comm.stream.device()] {
-        omp_set_num_threads(threads);
-        use(device);
-      }) {
+      comm_thread_(site.communicator, site.comm, site.trace) {
   for (const Segment& segment : parameters_.segments()) {
     all_segments_.push_back(segment.id);
     bytes_raw_ += segment.numel * size_of(parameters_.dtype());
   }
   parameters_.on_grad_ready([this](const Segment& segment) { gradient_ready(segment); });
-  communicator_.on_progress([this] { inbox_.ring(); });
 }
 
-OwnWeights::~OwnWeights() {
-  inbox_.close();
-  parameters_.on_grad_ready({});
-  communicator_.on_progress({});
-}
-
-/// Runs `task` on the comm thread. If it fails, all ranks hear of it.
-void OwnWeights::post(std::function<void()> task) {
-  queue_.post([this, task = std::move(task)] {
-    try {
-      task();
-    } catch (const Inbox::Closed&) {
-      throw;  // the compute thread knows the cause and tells the others
-    } catch (const std::exception& failure) {
-      communicator_.abort(failure.what());
-      throw;
-    }
-  });
-}
+OwnWeights::~OwnWeights() { parameters_.on_grad_ready({}); }
 
 /// Blocks until the comm thread has done everything that was posted.
 void OwnWeights::wait(const char* what) {
   const double begin = now_us();
-  queue_.drain();
+  comm_thread_.drain();
   const double end = now_us();
-  courier_.cost.wait_ms += (end - begin) * 1e-3;
+  comm_thread_.courier().cost.wait_ms += (end - begin) * 1e-3;
   trace_.span(Lane::wait, what, begin, end, info_.step);
 }
 
@@ -99,49 +73,50 @@ void OwnWeights::begin(const StepBegin& begin) {
   info_.workers = communicator_.size();
   info_.lr = begin.lr;
   info_.seed = comm_.seed;
-  courier_.begin(bytes_raw_, communicator_.size());
-  post([this] { exchange_->begin(info_, courier_); });
+  comm_thread_.courier().begin(bytes_raw_, communicator_.size());
+  comm_thread_.post([this] { exchange_->begin(info_, comm_thread_.courier()); });
   wait("begin");
-  if (options_.overlap) post([this] { exchange_->travel(info_, courier_); });
+  if (options_.overlap) post_travel();
 }
 
 void OwnWeights::forward_done(const Tensor& loss) {
   loss_ = loss;
   loss_event_.record(compute_.stream);
-  if (options_.overlap) post([this] { agree_on_status(); });
+  if (options_.overlap) post_status();
 }
 
 Outcome OwnWeights::before_update() {
   readiness_.check_complete();
   if (!options_.overlap) {
-    post([this] { exchange_->travel(info_, courier_); });
-    post([this] { agree_on_status(); });
+    post_travel();
+    post_status();
   }
   wait("wait");
   const double begin = now_us();
   if (outcome_ != Outcome::skipped) check_gradient();
-  courier_.cost.clip_ms = (now_us() - begin) * 1e-3;
+  comm_thread_.courier().cost.clip_ms = (now_us() - begin) * 1e-3;
   return outcome_;
 }
 
 void OwnWeights::after_update() {
   updated_.record(compute_.stream);
-  post([this] {
+  comm_thread_.post([this] {
     updated_.wait(comm_.stream);
-    exchange_->after_update(info_, courier_);
-    courier_.settle();
+    exchange_->after_update(info_, comm_thread_.courier());
+    comm_thread_.courier().settle();
   });
   wait("mix");
 }
 
-void OwnWeights::agree_on_status() {
-  loss_event_.wait(comm_.stream);
-  status_.fetch(loss_);
-  courier_.settle();
-  const PendingPtr status = status_.start(stop_requested_, exchange_->hash());
-  courier_.finish(*status, "status", info_.step);
-  outcome_ = status_.outcome(info_.step);
-  if (outcome_ != Outcome::skipped) info_.applied = ++*applied_.data<int64_t>();
+void OwnWeights::post_travel() {
+  comm_thread_.post([this] { exchange_->travel(info_, comm_thread_.courier()); });
+}
+
+void OwnWeights::post_status() {
+  comm_thread_.post([this] {
+    outcome_ = comm_thread_.agree(loss_event_, loss_, exchange_->hash(), info_.step);
+    if (outcome_ != Outcome::skipped) info_.applied = ++*applied_.data<int64_t>();
+  });
 }
 
 /// Checks the worker's complete gradient: unusable segments become zero, the rest is clipped.
@@ -151,20 +126,12 @@ void OwnWeights::check_gradient() {
   compute_.stream.synchronize();
   for (const int id : all_segments_) {
     if (clip_.usable(id)) continue;
-    StepCost& cost = courier_.cost;
+    StepCost& cost = comm_thread_.courier().cost;
     (clip_.finite(id) ? cost.too_large : cost.nonfinite)
         .push_back(parameters_.segments()[static_cast<size_t>(id)].name);
     clip_.clear(id);
   }
   clip_.clip(all_segments_);
-}
-
-void OwnWeights::between_steps(const std::function<void()>& task) {
-  queue_.post([&] {
-    task();
-    comm_.stream.synchronize();
-  });
-  queue_.drain();
 }
 
 Tensor OwnWeights::consensus() {

@@ -4,13 +4,11 @@
 // owns the comm thread.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
-#include "core/base/work_queue.h"
+#include "distributed/exchange/comm_thread.h"
 #include "distributed/exchange/readiness.h"
-#include "distributed/exchange/status_slot.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/own_weights/weight_exchange.h"
 #include "distributed/synchronizer_recipe.h"
@@ -31,20 +29,22 @@ class OwnWeights final : public Synchronizer {
   int summands() const override { return 1; }
   std::span<const UpdateRule> rules() const override { return rules_; }
   int64_t updates() const override { return *applied_.data<int64_t>(); }
-  const StepCost& cost() const override { return courier_.cost; }
+  const StepCost& cost() const override { return comm_thread_.courier().cost; }
   bool replicas_differ() const override { return true; }
   Tensor consensus() override;
   double consensus_distance() override;
   std::vector<SavedState> state() override;
   std::string layout() const override { return exchange_->layout(); }
-  void request_stop() override { stop_requested_ = true; }
-  void between_steps(const std::function<void()>& task) override;
+  void request_stop() override { comm_thread_.request_stop(); }
+  void between_steps(const std::function<void()>& task) override {
+    comm_thread_.between_steps(task);
+  }
 
  private:
   void gradient_ready(const Segment& segment) { readiness_.complete(segment, compute_.stream); }
-  void post(std::function<void()> task);
   void wait(const char* what);
-  void agree_on_status();
+  void post_travel();
+  void post_status();
   void check_gradient();
 
   Communicator& communicator_;
@@ -56,7 +56,6 @@ class OwnWeights final : public Synchronizer {
   const Cut cut_;  // a cut without methods, for readiness_
   Readiness readiness_;
   GradientClip clip_;
-  StatusSlot status_;
   std::vector<UpdateRule> rules_;
   std::vector<int> all_segments_;
   int64_t bytes_raw_ = 0;
@@ -68,10 +67,7 @@ class OwnWeights final : public Synchronizer {
   Tensor loss_;
   Event loss_event_, updated_;
   Outcome outcome_ = Outcome::applied;
-  std::atomic<bool> stop_requested_{false};
-  Inbox inbox_;
-  Courier courier_;
-  WorkQueue queue_;  // last: its thread uses everything above
+  CommThread comm_thread_;  // last: its tasks use everything above
 };
 
 }  // namespace wisp

@@ -38,8 +38,8 @@ TEST_F(ReadinessOf4, CountsItemsAsUnitsThenDenseSegments) {
   EXPECT_EQ(readiness_.awaited_items(), 2);
   EXPECT_EQ(readiness_.segments_of(0), (std::vector<int>{1, 2}));
   EXPECT_EQ(readiness_.segments_of(1), (std::vector<int>{0, 3}));
-  EXPECT_EQ(readiness_.item_of(2), 0);
-  EXPECT_EQ(readiness_.item_of(3), 1);
+  EXPECT_EQ(readiness_.item_of()[2], 0);
+  EXPECT_EQ(readiness_.item_of()[3], 1);
 }
 
 TEST_F(ReadinessOf4, TellsWhichGradientCompletedAnItem) {

@@ -1,4 +1,4 @@
-#include "distributed/stream_watch.h"
+#include "core/device/stream_watch.h"
 
 #include <exception>
 #include <utility>

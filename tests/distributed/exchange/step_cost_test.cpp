@@ -1,4 +1,4 @@
-#include "distributed/accounting.h"
+#include "distributed/exchange/step_cost.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "distributed/exchange/message.h"
+#include "distributed/exchange/message_traffic.h"
 
 #include <gtest/gtest.h>
 

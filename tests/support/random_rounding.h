@@ -32,6 +32,24 @@ inline float test_gradient(int64_t step, int rank, int64_t i) {
   return u * u * u;
 }
 
+/// A step of seed 0, whose number and rank choose the random numbers of a rounding.
+inline StepInfo info_at(int64_t step, int rank = 0, int workers = 1) {
+  StepInfo info;
+  info.step = step;
+  info.rank = rank;
+  info.workers = workers;
+  return info;
+}
+
+/// What a method's first round makes of the field x of one worker.
+inline std::vector<float> decoded(const std::string& method, const std::string& toml,
+                                  const std::vector<float>& x) {
+  UnitRig rig(layer_fields({static_cast<int64_t>(x.size())}), make_method(method, toml));
+  std::copy(x.begin(), x.end(), rig.gradient());
+  rig.decode(info_at(0), {rig.encode(info_at(0))});
+  return {rig.gradient(), rig.gradient() + x.size()};
+}
+
 struct RoundingErrors {
   double ratio;  // mean of |Q(x) - x|² over |x|²
   double slack;  // slack of the mean, by Hoeffding's inequality

@@ -8,6 +8,7 @@
 
 #include "core/random.h"
 #include "tests/support/method_rig.h"
+#include "tests/support/step_info.h"
 
 namespace wisp {
 
@@ -20,17 +21,6 @@ inline Floats noise(int64_t numel, int64_t step, int rank) {
   for (uint64_t i = 0; i < static_cast<uint64_t>(numel); ++i)
     values.push_back(random.uniform(i) - 0.5f);
   return values;
-}
-
-inline StepInfo step_info(int64_t step, double ratio = 1.0) {
-  StepInfo info;
-  info.step = info.applied = step;
-  info.epoch = static_cast<double>(step);
-  info.ratio = ratio;
-  info.lr = 0.1;
-  info.last_lr = step > 0 ? 0.1 : 0.0;
-  info.seed = 5;
-  return info;
 }
 
 /// A unit's arena as the rig sees it: one field of one slice from offset 0.

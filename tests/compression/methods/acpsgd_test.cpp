@@ -6,9 +6,7 @@
 namespace wisp {
 namespace {
 
-constexpr int kWorkers = 3;
-
-StepInfo info_of(int64_t step) {
+StepInfo acpsgd_info(int64_t step) {
   StepInfo info;
   info.step = info.applied = step;
   info.seed = 11;
@@ -23,7 +21,7 @@ MethodRig acpsgd(int workers, const std::vector<Field>& fields, const std::strin
 // ---------------------------------------------------------------- the paper, in scalars
 
 /// A plain model of Zhang et al. 2023 for one matrix.
-struct ScalarModel {
+struct ScalarAcpsgd {
   DenseMatrix p, q;
   std::vector<DenseMatrix> e;  // by worker
 
@@ -53,17 +51,18 @@ struct ScalarModel {
 };
 
 TEST(AcpSgd, FollowsAScalarModelOfThePaper) {
+  constexpr int kWorkers = 3;
   const std::vector<int64_t> ranks = {3, 3, 2};
   const std::vector<Field> fields = matrix_fields({{12, 20}, {5, 7}, {30, 2}});
   MethodRig rig = acpsgd(kWorkers, fields, "compression.rank = 3");
-  std::vector<ScalarModel> scalars;
+  std::vector<ScalarAcpsgd> scalars;
   for (size_t f = 0; f < fields.size(); ++f) {
     const DenseMatrix zeros(fields[f].rows, fields[f].numel / fields[f].rows);
     scalars.push_back({DenseMatrix(fields[f].rows, ranks[f]),
-                       drawn_q(fields[f], ranks[f], info_of(0)),
+                       drawn_q(fields[f], ranks[f], acpsgd_info(0)),
                        std::vector<DenseMatrix>(kWorkers, zeros)});
   }
-  follow_matrices(rig, fields, scalars, info_of);
+  follow_matrices(rig, fields, scalars, acpsgd_info);
 }
 
 // ---------------------------------------------------------------- laws
@@ -79,7 +78,7 @@ TEST(AcpSgd, HasAConstantOfItsRankAfterBothSteps) {
   for (int64_t step = 0; step < 6; ++step) {
     for (int rank = 0; rank < 2; ++rank)
       write_matrix(m.plus(m, -0.5), rig.gradient(rank), fields[0]);
-    rig.step(info_of(step));
+    rig.step(acpsgd_info(step));
     if (step % 2 == 1) {  // P spans all columns; 1e-5: f32 rounding
       EXPECT_LT((read_matrix(rig.gradient(0), fields[0]) - m - left).norm(), 1e-5 * m.norm());
       EXPECT_LT(residual().norm(), 1e-5 * m.norm()) << step;
@@ -93,8 +92,8 @@ TEST(AcpSgd, SendsOneFactorAndThenTheOther) {
   const auto method = make_method("acpsgd", "compression.rank = 2");
   const UnitSpec spec{fields, 20 * 30 + 8 * 9};
   for (int64_t step = 0; step < 4; ++step) {
-    EXPECT_EQ(method->rounds(spec, info_of(step)), 1);
-    EXPECT_EQ(method->message(spec, info_of(step), 0).bytes,
+    EXPECT_EQ(method->rounds(spec, acpsgd_info(step)), 1);
+    EXPECT_EQ(method->message(spec, acpsgd_info(step), 0).bytes,
               4 * 2 * (step % 2 == 0 ? 20 + 8 : 30 + 9));
   }
 }
@@ -109,7 +108,7 @@ TEST(AcpSgd, DecodesASumAsTheSumOfWhatItDecodes) {
     Tensor sum({static_cast<int64_t>(p.size())}, DType::f32);
     std::copy(p.begin(), p.end(), sum.data<float>());
     const Payload payload{-1, sum.raw(), sum.bytes()};
-    rig.compressor(0).decode(rig.context(), rig.unit(0), info_of(0), 0, {&payload, 1});
+    rig.compressor(0).decode(rig.context(), rig.unit(0), acpsgd_info(0), 0, {&payload, 1});
     return std::vector<float>(rig.gradient(0), rig.gradient(0) + 35);
   };
   std::vector<float> sum(14, 0.0f), decoded(35, 0.0f);

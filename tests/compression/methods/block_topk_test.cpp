@@ -13,8 +13,8 @@
 namespace wisp {
 namespace {
 
-std::unique_ptr<Compressor> make(const std::string& sharing, int block_size,
-                                 const std::string& more = "") {
+std::unique_ptr<Compressor> block_topk(const std::string& sharing, int block_size,
+                                       const std::string& more = "") {
   return make_method("block_topk", concat("compression.sharing = \"", sharing,
                                           "\"\ncompression.block_size = ", block_size, "\n", more));
 }
@@ -27,7 +27,7 @@ std::vector<double> scores_of(const Floats& a, size_t size, double p) {
   return scores;
 }
 
-std::vector<size_t> largest(const std::vector<double>& scores, size_t k) {
+std::vector<size_t> largest_blocks(const std::vector<double>& scores, size_t k) {
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });
@@ -41,8 +41,9 @@ TEST(BlockTopk, FollowsAScalarModel) {
   for (const std::string sharing : {"shared", "own"}) {
     for (const std::string norm : {"l1", "l2"}) {
       SCOPED_TRACE(sharing + ", " + norm);
-      MethodRig rig(kWorkers, {joined_field({500, 300, 203}, 0)},
-                    [&] { return make(sharing, 8, concat("compression.score = \"", norm, "\"")); });
+      MethodRig rig(kWorkers, {joined_field({500, 300, 203}, 0)}, [&] {
+        return block_topk(sharing, 8, concat("compression.score = \"", norm, "\""));
+      });
       std::vector<Floats> a(kWorkers, Floats(kNumel, 0.0f));
       for (int64_t step = 0; step < 50; ++step) {
         std::vector<std::vector<double>> scores;
@@ -59,7 +60,7 @@ TEST(BlockTopk, FollowsAScalarModel) {
         }
         Floats sum(kNumel, 0.0f);
         for (size_t rank = 0; rank < kWorkers; ++rank) {
-          for (const size_t b : largest(sharing == "own" ? scores[rank] : total, 13)) {
+          for (const size_t b : largest_blocks(sharing == "own" ? scores[rank] : total, 13)) {
             for (size_t i = 8 * b; i < std::min<size_t>(8 * b + 8, kNumel); ++i) {
               sum[i] += a[rank][i];
               a[rank][i] = 0.0f;
@@ -82,7 +83,7 @@ TEST(BlockTopk, LosesNothing) {
   for (const char* sharing : {"shared", "own"}) {
     for (const char* values : {"f32", "f16", "bf16"}) {
       MethodRig rig(1, {joined_field({301, 99, 100})}, [&] {
-        return make(sharing, 16, concat("compression.values = \"", values, "\""));
+        return block_topk(sharing, 16, concat("compression.values = \"", values, "\""));
       });
       Floats given(506, 0.0f), sent(506, 0.0f);
       for (int64_t step = 0; step < 40; ++step) {
@@ -112,7 +113,7 @@ TEST(BlockTopk, SendsWhatTheLawSays) {
   for (const auto& [values, dtype, size] :
        {std::tuple("f32", DType::f32, 4), {"f16", DType::f16, 2}, {"bf16", DType::bf16, 2}}) {
     const std::string toml = concat("compression.values = \"", values, "\"");
-    const auto shared = make("shared", 64, toml);
+    const auto shared = block_topk("shared", 64, toml);
     EXPECT_EQ(shared->rounds(spec, info), 2);
     EXPECT_EQ(
         shared->message(spec, info, 0),
@@ -120,7 +121,7 @@ TEST(BlockTopk, SendsWhatTheLawSays) {
     EXPECT_EQ(
         shared->message(spec, info, 1),
         (Message{.kind = Collective::all_reduce, .dtype = dtype, .bytes = size * (4 * 64 + 7)}));
-    const auto own = make("own", 64, toml);
+    const auto own = block_topk("own", 64, toml);
     EXPECT_EQ(own->rounds(spec, info), 1);
     EXPECT_EQ(own->message(spec, info, 0), (Message{.kind = Collective::all_gather,
                                                     .bytes = 4 * (4 + 1) + size * (4 * 64 + 7)}));
@@ -128,7 +129,7 @@ TEST(BlockTopk, SendsWhatTheLawSays) {
 }
 
 TEST(BlockTopk, LaysOutIdsAndValues) {
-  UnitRig rig(layer_fields({7}), make("own", 3));
+  UnitRig rig(layer_fields({7}), block_topk("own", 3));
   const Floats gradient = {1, -1, 1, 2, 2, -2, 5};
   std::copy(gradient.begin(), gradient.end(), rig.gradient());
   const PayloadBytes payload = rig.encode(step_info(0, 0.5));
@@ -149,7 +150,7 @@ TEST(BlockTopk, LaysOutIdsAndValues) {
 TEST(BlockTopk, AgreesOnTheBlocksOfTheSum) {
   const std::vector<Floats> gradients = {{5, 0, 3, 1}, {0, -5, 3, 1}};
   for (const std::string sharing : {"shared", "own"}) {
-    MethodRig rig(2, layer_fields({4}), [&] { return make(sharing, 1); });
+    MethodRig rig(2, layer_fields({4}), [&] { return block_topk(sharing, 1); });
     for (int rank = 0; rank < 2; ++rank)
       std::copy_n(gradients[static_cast<size_t>(rank)].data(), 4, rig.gradient(rank));
     rig.step(step_info(0, 0.25));
@@ -164,7 +165,7 @@ TEST(BlockTopk, TakesWhateverIsFinite) {
       for (const float value : {0.0f, 1.0f, 1e-41f, 3e38f, -3e38f}) {
         for (const int64_t numel : {1, 2, 300}) {
           MethodRig rig(2, layer_fields({numel}), [&] {
-            return make(sharing, 16, concat("compression.score = \"", norm, "\""));
+            return block_topk(sharing, 16, concat("compression.score = \"", norm, "\""));
           });
           std::fill_n(rig.gradient(0), numel, value);
           rig.step(step_info(0, 0.3));
@@ -189,7 +190,7 @@ TEST(BlockTopk, TakesWhateverIsFinite) {
 TEST(BlockTopk, AddsUpWithoutOverflow) {
   for (const char* values : {"f16", "bf16"}) {
     MethodRig rig(3, layer_fields({40}), [&] {
-      return make("shared", 8, concat("compression.values = \"", values, "\""));
+      return block_topk("shared", 8, concat("compression.values = \"", values, "\""));
     });
     for (int rank = 0; rank < 3; ++rank) std::fill_n(rig.gradient(rank), 40, 3e38f);
     rig.step(step_info(0, 0.1));
@@ -201,7 +202,7 @@ TEST(BlockTopk, AddsUpWithoutOverflow) {
 
 TEST(BlockTopk, KeepsItsResidualIfTheGradientIsNotFinite) {
   for (const char* sharing : {"shared", "own"}) {
-    MethodRig rig(2, layer_fields({80}), [&] { return make(sharing, 8); });
+    MethodRig rig(2, layer_fields({80}), [&] { return block_topk(sharing, 8); });
     std::fill_n(rig.state(0, "residual").data<float>(), 80, 3.0f);
     std::fill_n(rig.gradient(0), 80, std::numeric_limits<float>::infinity());
     std::fill_n(rig.gradient(1), 80, 1.0f);
@@ -215,8 +216,8 @@ TEST(BlockTopk, KeepsItsResidualIfTheGradientIsNotFinite) {
 }
 
 TEST(BlockTopk, WorksOnALateStream) {
-  UnitRig now(layer_fields({9000, 400}), make("own", 32));
-  UnitRig later(layer_fields({9000, 400}), make("own", 32));
+  UnitRig now(layer_fields({9000, 400}), block_topk("own", 32));
+  UnitRig later(layer_fields({9000, 400}), block_topk("own", 32));
   TestContext late({.late = true});
   const Floats g = noise(now.unit.gradient.numel(), 0, 0);
   for (size_t i = 0; i < g.size(); ++i) now.gradient()[i] = later.gradient()[i] = g[i];
@@ -239,14 +240,14 @@ TEST(BlockTopk, WorksOnALateStream) {
 }
 
 TEST(BlockTopk, RefusesDamagedPayloads) {
-  UnitRig rig(layer_fields({70}), make("own", 8));
+  UnitRig rig(layer_fields({70}), block_topk("own", 8));
   PayloadBytes payload = rig.encode(step_info(0, 0.2));
   EXPECT_EQ(error_of([&] { rig.decode(step_info(0, 0.2), {PayloadBytes(5)}); }),
             "block-top-k: the payload of rank 0 has 5 bytes, expected 72");
   std::memcpy(payload.data() + 4, payload.data(), 4);
   EXPECT_EQ(error_of([&] { rig.decode(step_info(0, 0.2), {payload}); }),
             "the payload of rank 0: field 0 has entry 1 out of order");
-  UnitRig shared(layer_fields({70}), make("shared", 8));
+  UnitRig shared(layer_fields({70}), block_topk("shared", 8));
   EXPECT_EQ(error_of([&] { shared.decode(step_info(0, 0.2), {PayloadBytes(8)}); }),
             "block-top-k: 8 bytes of scores, expected 36");
 }
@@ -266,12 +267,12 @@ TEST(BlockTopk, SendsItsOwnBlocksWhereNobodyAgrees) {
 }
 
 TEST(BlockTopk, SaysWhatIsWrong) {
-  EXPECT_EQ(error_of([] { make("own", 0); }),
+  EXPECT_EQ(error_of([] { block_topk("own", 0); }),
             "test.toml:2: compression.block_size is 0, expected more than 0");
-  EXPECT_EQ(error_of([] { make("own", 4, "compression.score = \"max\""); }),
+  EXPECT_EQ(error_of([] { block_topk("own", 4, "compression.score = \"max\""); }),
             "test.toml:3: compression.score is 'max', expected l1 or l2");
-  EXPECT_TRUE(make("own", 4)->traits().sparse);
-  EXPECT_TRUE(make("own", 4)->traits().dense_1d);
+  EXPECT_TRUE(block_topk("own", 4)->traits().sparse);
+  EXPECT_TRUE(block_topk("own", 4)->traits().dense_1d);
 }
 
 }  // namespace

@@ -7,16 +7,13 @@
 
 #include "compression/forwarding_compressor.h"
 #include "core/loops/parallel_teams.h"
-#include "distributed/exchange/message.h"
+#include "distributed/exchange/message_traffic.h"
 #include "tests/support/allocation_count.h"
 #include "tests/support/scalar_run.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
-
-constexpr int kWorkers = 3;
-constexpr double kRatio = 0.05;
 
 std::vector<std::string> registered() {
   std::vector<std::string> names;
@@ -62,6 +59,9 @@ class Frugal final : public ForwardingCompressor {
 
 class EveryMethod : public testing::TestWithParam<std::string> {
  protected:
+  static constexpr int kWorkers = 3;
+  static constexpr double kRatio = 0.05;
+
   static std::unique_ptr<Compressor> make() {
     return make_method(GetParam(), "",
                        {.workers = kWorkers, .momentum = 0.9, .weight_decay = 1e-4});

@@ -18,14 +18,14 @@ namespace {
 
 constexpr const char* kWidest = "compression.theta = 0.0\ncompression.range_bits = 32";
 
-StepInfo info_of(int64_t step, double epoch = 0.0) {
+StepInfo fft_info(int64_t step, double epoch = 0.0) {
   StepInfo info;
   info.step = info.applied = step;
   info.epoch = epoch;
   return info;
 }
 
-float noise(int64_t step, int rank, int64_t i) {
+float fft_noise(int64_t step, int rank, int64_t i) {
   return Philox(6, static_cast<uint64_t>(step), static_cast<uint64_t>(rank))
              .uniform(static_cast<uint64_t>(i)) -
          0.5f;
@@ -109,7 +109,7 @@ TEST(Fft, FollowsAScalarModelOfTheReconstruction) {
       for (int rank = 0; rank < kWorkers; ++rank) {
         std::vector<float>& e = residual[static_cast<size_t>(rank)];
         for (int64_t i = 0; i < c.numel; ++i) {
-          rig.gradient(rank)[i] = noise(step, rank, i);
+          rig.gradient(rank)[i] = fft_noise(step, rank, i);
           e[static_cast<size_t>(i)] += rig.gradient(rank)[i];
         }
         const Spectrum sent = thinned(forward(e, c.padded), 0.85, 10, 3);
@@ -118,7 +118,7 @@ TEST(Fft, FollowsAScalarModelOfTheReconstruction) {
         for (size_t i = 0; i < e.size(); ++i)
           e[i] = c.feedback == std::string("ef") ? e[i] - own[i] : 0.0f;
       }
-      rig.step(info_of(step));
+      rig.step(fft_info(step));
       const std::vector<float> expected = inverse(sum, c.padded, static_cast<size_t>(c.numel));
       for (int rank = 0; rank < kWorkers; ++rank) {
         // exact: the same operations in the same order, up to powers of two
@@ -147,9 +147,9 @@ TEST(Fft, IsTheIdentityAtItsWidest) {
   for (const int64_t numel : {1, 2, 7, 1000, 4099}) {
     UnitRig rig(layer_fields({numel}), make_method("fft", kWidest));
     std::vector<float> given;
-    for (int64_t i = 0; i < numel; ++i) given.push_back(noise(0, 0, i));
+    for (int64_t i = 0; i < numel; ++i) given.push_back(fft_noise(0, 0, i));
     std::copy(given.begin(), given.end(), rig.gradient());
-    rig.decode(info_of(0), {rig.encode(info_of(0))});
+    rig.decode(fft_info(0), {rig.encode(fft_info(0))});
     // f32 rounds at 6e-8; two transforms of twelve stages
     for (int64_t i = 0; i < numel; ++i)
       EXPECT_NEAR(rig.gradient()[i], given[static_cast<size_t>(i)], 5e-7) << numel;
@@ -164,9 +164,9 @@ TEST(Fft, LosesTheEnergyThatItDrops) {
         layer_fields({kNumel}),
         make_method("fft", concat("compression.range_bits = 32\ncompression.theta = ", theta)));
     std::vector<float> given;
-    for (int64_t i = 0; i < kNumel; ++i) given.push_back(noise(1, 0, i));
+    for (int64_t i = 0; i < kNumel; ++i) given.push_back(fft_noise(1, 0, i));
     std::copy(given.begin(), given.end(), rig.gradient());
-    rig.decode(info_of(0), {rig.encode(info_of(0))});
+    rig.decode(fft_info(0), {rig.encode(fft_info(0))});
 
     std::vector<std::complex<double>> spectrum(kNumel / 2 + 1);
     ReferenceFft<double>(kNumel).forward(std::vector<double>(given.begin(), given.end()).data(),
@@ -187,9 +187,9 @@ TEST(Fft, SendsWhatTheLawSays) {
   const auto bytes = [](const std::vector<int64_t>& sizes, const std::string& options,
                         double epoch = 0.0) {
     UnitRig rig(layer_fields(sizes), make_method("fft", options));
-    for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = noise(2, 0, i);
-    const auto sent = static_cast<int64_t>(rig.encode(info_of(0, epoch)).size());
-    const Message message = rig.compressor->message(rig.unit.spec, info_of(0, epoch), 0);
+    for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = fft_noise(2, 0, i);
+    const auto sent = static_cast<int64_t>(rig.encode(fft_info(0, epoch)).size());
+    const Message message = rig.compressor->message(rig.unit.spec, fft_info(0, epoch), 0);
     EXPECT_EQ(message.bytes, sent);
     EXPECT_EQ(message.kind, Collective::all_gather);
     EXPECT_FALSE(message.variable);
@@ -214,25 +214,25 @@ TEST(Fft, AddsSpectraBeforeOneInverseTransform) {
   const auto code = CodeRegistry::instance().find("code", "fft").make(config, {.alone = true});
   const std::vector<Field> fields = layer_fields({3000, 40});
   const UnitSpec spec{fields, 3040};
-  const Tensor scratch({code->scratch_bytes(spec, info_of(0))}, DType::u8);
+  const Tensor scratch({code->scratch_bytes(spec, fft_info(0))}, DType::u8);
   std::vector<Tensor> payload;
   std::vector<Payload> payloads;
   const auto decoded = [&](std::span<const Payload> list, bool at_once) {
     Tensor into({3043}, DType::f32);
     if (at_once) {
-      code->decode_sum(context, list, true, spec, info_of(0), into, scratch.raw());
+      code->decode_sum(context, list, true, spec, fft_info(0), into, scratch.raw());
     } else {
       for (const Payload& one : list)
-        code->decode(context, one, 0.5f, true, spec, info_of(0), into, scratch.raw());
+        code->decode(context, one, 0.5f, true, spec, fft_info(0), into, scratch.raw());
     }
     return into;
   };
   for (int rank = 0; rank < 4; ++rank) {
     const Tensor gradient({3043}, DType::f32);
-    for (int64_t i = 0; i < 3043; ++i) gradient.data<float>()[i] = noise(3, rank, i);
-    const int64_t bytes = code->message(spec, info_of(0)).bytes;
+    for (int64_t i = 0; i < 3043; ++i) gradient.data<float>()[i] = fft_noise(3, rank, i);
+    const int64_t bytes = code->message(spec, fft_info(0)).bytes;
     payload.push_back(Tensor({bytes}, DType::u8));
-    code->encode(context, {.gradient = gradient.data<float>()}, spec, info_of(0),
+    code->encode(context, {.gradient = gradient.data<float>()}, spec, fft_info(0),
                  {payload.back().raw(), bytes, nullptr}, scratch.raw());
     payloads.push_back({rank, payload.back().raw(), bytes});
   }
@@ -256,12 +256,12 @@ TEST(Fft, DoesNotSeeHowAFieldIsCut) {
         for (int64_t i = 0; i < slice.numel; ++i) visit(slice.offset + i, position++);
     };
     each([&](int64_t at, int64_t i) {
-      cut.gradient()[at] = whole.gradient()[i] = noise(step, 0, i);
+      cut.gradient()[at] = whole.gradient()[i] = fft_noise(step, 0, i);
     });
-    const PayloadBytes payload = whole.encode(info_of(step));
-    ASSERT_EQ(cut.encode(info_of(step)), payload);
-    cut.decode(info_of(step), {payload, payload});
-    whole.decode(info_of(step), {payload, payload});
+    const PayloadBytes payload = whole.encode(fft_info(step));
+    ASSERT_EQ(cut.encode(fft_info(step)), payload);
+    cut.decode(fft_info(step), {payload, payload});
+    whole.decode(fft_info(step), {payload, payload});
     each([&](int64_t at, int64_t i) {
       ASSERT_EQ(cut.gradient()[at], whole.gradient()[i]);
       ASSERT_EQ(cut.residual()[at], whole.residual()[i]);
@@ -278,11 +278,11 @@ TEST(Fft, LosesNothingWithFeedback) {
   for (int64_t step = 0; step < 40; ++step) {
     for (int rank = 0; rank < 3; ++rank) {
       for (size_t i = 0; i < left.size(); ++i) {
-        rig.gradient(rank)[i] = noise(step, rank, static_cast<int64_t>(i));
+        rig.gradient(rank)[i] = fft_noise(step, rank, static_cast<int64_t>(i));
         left[i] += static_cast<double>(rig.gradient(rank)[i]);
       }
     }
-    rig.step(info_of(step));
+    rig.step(fft_info(step));
     for (size_t i = 0; i < left.size(); ++i) left[i] -= static_cast<double>(rig.gradient(0)[i]);
   }
   for (size_t i = 0; i < left.size(); ++i) {
@@ -301,7 +301,7 @@ TEST(Fft, TakesInputsOfAnySize) {
     std::vector<float> given;
     for (int64_t i = 0; i < kNumel; ++i) given.push_back(value(i));
     std::copy(given.begin(), given.end(), rig.gradient());
-    rig.decode(info_of(0), {rig.encode(info_of(0))});
+    rig.decode(fft_info(0), {rig.encode(fft_info(0))});
     double most = 0.0;
     for (int64_t i = 0; i < kNumel; ++i)
       most = std::max(most, std::fabs(static_cast<double>(rig.gradient()[i]) -
@@ -311,10 +311,10 @@ TEST(Fft, TakesInputsOfAnySize) {
   EXPECT_EQ(error("", [](int64_t) { return 0.0f; }), 0.0);
   EXPECT_LT(error("", [](int64_t) { return 0.75f; }), 0.75 / 32);  // one number of 3 mantissa bits
   EXPECT_LT(error("", [](int64_t) { return 3e38f; }), 3e38 / 16);
-  EXPECT_LT(error(kWidest, [](int64_t i) { return 4e37f * noise(0, 0, i); }), 1e32);
+  EXPECT_LT(error(kWidest, [](int64_t i) { return 4e37f * fft_noise(0, 0, i); }), 1e32);
   // f32's least number is 1.4e-45, and spectra are scaled by 2^-9
-  EXPECT_LT(error(kWidest, [](int64_t i) { return 1e-38f * noise(0, 0, i); }), 1e-41);
-  EXPECT_LT(error("", [](int64_t i) { return 1e-44f * noise(0, 0, i); }), 1e-41);
+  EXPECT_LT(error(kWidest, [](int64_t i) { return 1e-38f * fft_noise(0, 0, i); }), 1e-41);
+  EXPECT_LT(error("", [](int64_t i) { return 1e-44f * fft_noise(0, 0, i); }), 1e-41);
 }
 
 TEST(Fft, KeepsItsResidualIfTheGradientIsNotFinite) {
@@ -322,26 +322,26 @@ TEST(Fft, KeepsItsResidualIfTheGradientIsNotFinite) {
   std::fill_n(rig.residual(), 800, 3.0f);
   std::fill_n(rig.gradient(), 800, std::numeric_limits<float>::infinity());
   rig.unit.finite = false;
-  rig.decode(info_of(0), {rig.encode(info_of(0))});
+  rig.decode(fft_info(0), {rig.encode(fft_info(0))});
   EXPECT_EQ(std::count(rig.gradient(), rig.gradient() + 800, 0.0f), 800);
   EXPECT_EQ(std::count(rig.residual(), rig.residual() + 800, 3.0f), 800);
 }
 
 TEST(Fft, RefusesPayloadsThatAreNone) {
   UnitRig rig(layer_fields({500, 900}), make_method("fft", ""));
-  for (int64_t i = 0; i < 1403; ++i) rig.gradient()[i] = noise(0, 0, i);
-  const PayloadBytes good = rig.encode(info_of(0));
+  for (int64_t i = 0; i < 1403; ++i) rig.gradient()[i] = fft_noise(0, 0, i);
+  const PayloadBytes good = rig.encode(fft_info(0));
   PayloadBytes bad(good.begin(), good.end() - 4);
   EXPECT_EQ(
       error_of([&] {
-        rig.decode(info_of(0), {good, bad});
+        rig.decode(fft_info(0), {good, bad});
       }),
       concat("fft: the payload of rank 1 has ", bad.size(), " bytes, expected ", good.size()));
   bad = good;
   bad[good.size() - 4 * (43 + 15 + 1)] = std::byte{0xff};  // the second field's largest magnitude
   bad[good.size() - 4 * (43 + 15 + 1) + 3] = std::byte{0xff};
   EXPECT_EQ(error_of([&] {
-              rig.decode(info_of(0), {good, bad});
+              rig.decode(fft_info(0), {good, bad});
             }),
             "the payload of rank 1: field 1 has an invalid scale");
 }
@@ -349,19 +349,19 @@ TEST(Fft, RefusesPayloadsThatAreNone) {
 TEST(Fft, WorksOnALateStream) {
   UnitRig now(layer_fields({2000, 50}), make_method("fft", "compression.feedback = 'ef'"));
   UnitRig later(layer_fields({2000, 50}), make_method("fft", "compression.feedback = 'ef'"));
-  for (int64_t i = 0; i < 2053; ++i) now.gradient()[i] = later.gradient()[i] = noise(0, 0, i);
-  const PayloadBytes payload = now.encode(info_of(0));
-  now.decode(info_of(0), {payload});
+  for (int64_t i = 0; i < 2053; ++i) now.gradient()[i] = later.gradient()[i] = fft_noise(0, 0, i);
+  const PayloadBytes payload = now.encode(fft_info(0));
+  now.decode(fft_info(0), {payload});
 
   TestContext late({.late = true});
-  const Tensor scratch({later.compressor->scratch_bytes(later.unit.spec, info_of(0))}, DType::u8);
+  const Tensor scratch({later.compressor->scratch_bytes(later.unit.spec, fft_info(0))}, DType::u8);
   const auto bytes = static_cast<int64_t>(payload.size());
   const Tensor out({bytes}, DType::u8);
   const Outlet outlet{out.raw(), bytes, nullptr};
   const Payload sent{0, out.raw(), bytes};
   later.unit.scratch = scratch.raw();
-  later.compressor->encode(late.context, later.unit, info_of(0), 0, {&outlet, 1});
-  later.compressor->decode(late.context, later.unit, info_of(0), 0, {&sent, 1});
+  later.compressor->encode(late.context, later.unit, fft_info(0), 0, {&outlet, 1});
+  later.compressor->decode(late.context, later.unit, fft_info(0), 0, {&sent, 1});
   late.stream.synchronize();
   EXPECT_EQ(PayloadBytes(out.raw(), out.raw() + bytes), payload);
   for (int64_t i = 0; i < 2053; ++i) {

@@ -6,36 +6,30 @@
 
 #include "core/random.h"
 #include "tests/support/method_rig.h"
+#include "tests/support/step_info.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
-
-StepInfo info_of(int64_t step, double ratio) {
-  StepInfo info;
-  info.step = info.applied = step;
-  info.ratio = ratio;
-  return info;
-}
 
 MethodRig gtopk_rig(int workers, std::vector<Field> fields, const std::string& toml = "") {
   return MethodRig(workers, std::move(fields), [=] { return make_method("gtopk", toml); });
 }
 
 /// Drawn integers, whose sums are exact in any order.
-float gradient_of(int64_t step, int rank, int64_t i) {
+float gtopk_gradient(int64_t step, int rank, int64_t i) {
   const Philox noise(4, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
   return static_cast<float>(noise.below(static_cast<uint64_t>(i), 200'001)) - 100'000.0f;
 }
 
-using Sparse = std::map<size_t, float>;
+using Entries = std::map<size_t, float>;
 
 /// The k entries of largest magnitude. The others go to `rest`. No two magnitudes are equal.
-Sparse largest(const Sparse& all, size_t k, Sparse* rest = nullptr) {
+Entries largest_entries(const Entries& all, size_t k, Entries* rest = nullptr) {
   std::vector<std::pair<float, size_t>> order;
   for (const auto& [i, value] : all) order.push_back({-std::fabs(value), i});
   std::sort(order.begin(), order.end());
-  Sparse kept;
+  Entries kept;
   for (size_t j = 0; j < order.size(); ++j) {
     if (j >= k && !rest) break;
     (j < k ? kept : *rest)[order[j].second] = all.at(order[j].second);
@@ -44,22 +38,22 @@ Sparse largest(const Sparse& all, size_t k, Sparse* rest = nullptr) {
 }
 
 /// Shi et al. 2019 for one field, with one `residual` per worker. Returns the result.
-Sparse scalar_step(std::vector<std::vector<float>>& residual, int64_t step, size_t k) {
+Entries scalar_step(std::vector<std::vector<float>>& residual, int64_t step, size_t k) {
   const size_t workers = residual.size();
-  std::vector<Sparse> local(workers), rejected(workers);
+  std::vector<Entries> local(workers), rejected(workers);
   for (size_t rank = 0; rank < workers; ++rank) {
-    Sparse all;
+    Entries all;
     for (size_t i = 0; i < residual[rank].size(); ++i)
       all[i] = residual[rank][i] +=
-          gradient_of(step, static_cast<int>(rank), static_cast<int64_t>(i));
-    local[rank] = largest(all, k);
+          gtopk_gradient(step, static_cast<int>(rank), static_cast<int64_t>(i));
+    local[rank] = largest_entries(all, k);
   }
-  std::vector<Sparse> held = local;
+  std::vector<Entries> held = local;
   for (size_t reach = 1; reach < workers; reach *= 2) {
     for (size_t rank = 0; rank + reach < workers; rank += 2 * reach) {
       for (const auto& [i, value] : held[rank + reach]) held[rank][i] += value;
-      Sparse rest;
-      held[rank] = largest(held[rank], k, &rest);
+      Entries rest;
+      held[rank] = largest_entries(held[rank], k, &rest);
       for (const auto& [i, value] : rest) rejected[rank][i] += value;
     }
   }
@@ -82,9 +76,9 @@ TEST_P(GtopkOf, FollowsAScalarModelOfThePaper) {
                                            std::vector<float>(kNumel, 0.0f));
   for (int64_t step = 0; step < 50; ++step) {
     for (int rank = 0; rank < workers; ++rank)
-      for (int64_t i = 0; i < kNumel; ++i) rig.gradient(rank)[i] = gradient_of(step, rank, i);
-    rig.step(info_of(step, 0.02));
-    const Sparse result = scalar_step(residual, step, 14);
+      for (int64_t i = 0; i < kNumel; ++i) rig.gradient(rank)[i] = gtopk_gradient(step, rank, i);
+    rig.step(sparse_info(step, 0.02));
+    const Entries result = scalar_step(residual, step, 14);
     std::vector<float> expected(kNumel, 0.0f);
     for (const auto& [i, value] : result) expected[i] = value;
     for (int rank = 0; rank < workers; ++rank) {
@@ -103,15 +97,15 @@ INSTANTIATE_TEST_SUITE_P(Workers, GtopkOf, testing::Values(1, 2, 3, 5, 8),
 TEST(Gtopk, SendsEightBytesAnEntryOnItsWayUpAndDown) {
   MethodRig rig = gtopk_rig(3, layer_fields({700, 50}));
   for (int rank = 0; rank < 3; ++rank)
-    for (int64_t i = 0; i < 753; ++i) rig.gradient(rank)[i] = gradient_of(0, rank, i);
-  rig.step(info_of(0, 0.02));
+    for (int64_t i = 0; i < 753; ++i) rig.gradient(rank)[i] = gtopk_gradient(0, rank, i);
+  rig.step(sparse_info(0, 0.02));
   const size_t payload = 2 * 4 + 8 * (14 + 1);
   EXPECT_EQ(rig.sent(1, 0).size(), payload) << "rank 1 to rank 0";
   EXPECT_EQ(rig.sent(2, 0).size(), 0u) << "rank 2 has no partner";
   EXPECT_EQ(rig.sent(2, 1).size(), payload) << "rank 2 to rank 0";
   EXPECT_EQ(rig.sent(0, 2).size(), payload) << "rank 0 to rank 2";
   EXPECT_EQ(rig.sent(0, 3).size(), payload) << "rank 0 to rank 1";
-  EXPECT_EQ(rig.compressor(0).message(rig.unit(0).spec, info_of(0, 0.02), 0).bytes,
+  EXPECT_EQ(rig.compressor(0).message(rig.unit(0).spec, sparse_info(0, 0.02), 0).bytes,
             static_cast<int64_t>(payload));
 }
 
@@ -122,7 +116,7 @@ TEST(Gtopk, KeepsWhatOneBranchRejectsWhereItWasRejected) {
   const float gradients[4][4] = {{9, 0, 0, 0}, {0, 2, 0, 0}, {0, 30, 0, 0}, {0, 0, 1, 0}};
   for (int rank = 0; rank < 4; ++rank)
     std::copy(gradients[rank], gradients[rank] + 4, rig.gradient(rank));
-  rig.step(info_of(0, 0.25));
+  rig.step(sparse_info(0, 0.25));
   const float residuals[4][4] = {{9, 2, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 0}};
   for (int rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(rig.gradient(rank)[1], 30.0f);

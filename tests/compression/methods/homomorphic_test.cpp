@@ -11,16 +11,16 @@
 namespace wisp {
 namespace {
 
-constexpr int kWorkers = 5;
+constexpr int kSummedWorkers = 5;
 
-struct Worker {
+struct CodeWorker {
   TestContext test;
   Tensor gradient, scratch, agreed, payload;
 };
 
-Tensor sum_of(std::vector<Worker>& workers, Tensor Worker::*part, const Message& message) {
+Tensor sum_of(std::vector<CodeWorker>& workers, Tensor CodeWorker::*part, const Message& message) {
   std::vector<const std::byte*> sources;
-  for (Worker& worker : workers) sources.push_back((worker.*part).raw());
+  for (CodeWorker& worker : workers) sources.push_back((worker.*part).raw());
   Tensor sum({message.bytes}, DType::u8);
   reduce_elements(sources, sum.raw(), message.bytes / size_of(message.dtype), message.dtype,
                   message.op);
@@ -28,7 +28,7 @@ Tensor sum_of(std::vector<Worker>& workers, Tensor Worker::*part, const Message&
 }
 
 /// Relative error of a sum that the wire rounds once.
-float tolerance(DType dtype) {
+float tolerance_of(DType dtype) {
   switch (dtype) {
     case DType::f16:
       return 0x1p-11f;
@@ -42,7 +42,7 @@ float tolerance(DType dtype) {
 }
 
 /// Integers up to 889 = 7 · 127, which each slice contains, so steps between levels are whole.
-void fill(Tensor& gradient, int rank, std::span<const Field> fields) {
+void fill_with_integers(Tensor& gradient, int rank, std::span<const Field> fields) {
   for (const Field& field : fields) {
     for (const Slice& slice : field.slices) {
       for (int64_t i = 0; i < slice.numel; ++i) {
@@ -56,12 +56,12 @@ void fill(Tensor& gradient, int rank, std::span<const Field> fields) {
 
 std::unique_ptr<Code> make_code(const std::string& name) {
   Config config = Config::from_text("compression.scaler = \"shared\"", "test.toml");
-  return CodeRegistry::instance().find("code", name).make(config, {.workers = kWorkers});
+  return CodeRegistry::instance().find("code", name).make(config, {.workers = kSummedWorkers});
 }
 
 StepInfo test_info() {
   StepInfo info;
-  info.workers = kWorkers;
+  info.workers = kSummedWorkers;
   info.ratio = 0.5;
   return info;
 }
@@ -77,13 +77,13 @@ TEST_P(Homomorphic, SumsOfPayloadsDecodeToSums) {
   StepInfo info = test_info();
   const Message message = code->message(spec, info);
 
-  std::vector<Worker> workers(kWorkers);
+  std::vector<CodeWorker> workers(kSummedWorkers);
   const Message agreement = code->agreement(spec, info);
-  const auto source = [](Worker& worker) { return Source{worker.gradient.data<float>()}; };
-  for (int rank = 0; rank < kWorkers; ++rank) {
-    Worker& worker = workers[static_cast<size_t>(rank)];
+  const auto source = [](CodeWorker& worker) { return Source{worker.gradient.data<float>()}; };
+  for (int rank = 0; rank < kSummedWorkers; ++rank) {
+    CodeWorker& worker = workers[static_cast<size_t>(rank)];
     worker.gradient = Tensor({2500}, DType::f32);
-    fill(worker.gradient, rank, fields);
+    fill_with_integers(worker.gradient, rank, fields);
     worker.scratch = Tensor({code->scratch_bytes(spec, info)}, DType::u8);
     worker.agreed = Tensor({agreement.bytes}, DType::u8);
     worker.payload = Tensor({message.bytes}, DType::u8);
@@ -93,11 +93,11 @@ TEST_P(Homomorphic, SumsOfPayloadsDecodeToSums) {
                     {worker.agreed.raw(), agreement.bytes}, worker.scratch.raw());
   }
   Tensor agreed;
-  if (agreement.kind != Collective::none) agreed = sum_of(workers, &Worker::agreed, agreement);
+  if (agreement.kind != Collective::none) agreed = sum_of(workers, &CodeWorker::agreed, agreement);
 
   Tensor added({2500}, DType::f32), at_once({2500}, DType::f32);
-  for (int rank = 0; rank < kWorkers; ++rank) {
-    Worker& worker = workers[static_cast<size_t>(rank)];
+  for (int rank = 0; rank < kSummedWorkers; ++rank) {
+    CodeWorker& worker = workers[static_cast<size_t>(rank)];
     info.rank = rank;
     if (agreed.defined())
       code->agree(worker.test.context, {-1, agreed.raw(), agreement.bytes}, spec, info,
@@ -107,7 +107,7 @@ TEST_P(Homomorphic, SumsOfPayloadsDecodeToSums) {
     code->decode(worker.test.context, {rank, worker.payload.raw(), message.bytes}, 1.0f, rank > 0,
                  spec, info, added, worker.scratch.raw());
   }
-  const Tensor sum = sum_of(workers, &Worker::payload, message);
+  const Tensor sum = sum_of(workers, &CodeWorker::payload, message);
   code->decode(workers[0].test.context, {-1, sum.raw(), message.bytes}, 1.0f, false, spec, info,
                at_once, workers[0].scratch.raw());
   bool all_zero = true;
@@ -115,7 +115,7 @@ TEST_P(Homomorphic, SumsOfPayloadsDecodeToSums) {
     const float expected = added.data<float>()[i];
     all_zero = all_zero && expected == 0.0f;
     ASSERT_LE(std::fabs(at_once.data<float>()[i] - expected),
-              tolerance(message.dtype) * std::fabs(expected))
+              tolerance_of(message.dtype) * std::fabs(expected))
         << GetParam() << ", " << i;
   }
   EXPECT_FALSE(all_zero);

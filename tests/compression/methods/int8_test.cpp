@@ -11,18 +11,9 @@
 namespace wisp {
 namespace {
 
-constexpr int kWorkers = 3;
-
-StepInfo info_at(int64_t step, int rank = 0, int workers = 1) {
-  StepInfo info;
-  info.step = step;
-  info.rank = rank;
-  info.workers = workers;
-  return info;
-}
-
 /// A scalar model: levels of max |x|, of all workers or of each, rounded at random and summed.
-void check_model(const std::string& method, int levels, bool shared) {
+void check_int8_model(const std::string& method, int levels, bool shared) {
+  constexpr int kWorkers = 3;
   constexpr int64_t kNumel = 500;
   const std::vector<Field> fields = layer_fields({kNumel});
   MethodRig rig(kWorkers, fields, [&] {
@@ -62,10 +53,10 @@ void check_model(const std::string& method, int levels, bool shared) {
 }
 
 TEST(Int8, FollowsAScalarModel) {
-  check_model("int8", 127, true);
-  check_model("int8", 127, false);
-  check_model("int4", 7, true);
-  check_model("int4", 7, false);
+  check_int8_model("int8", 127, true);
+  check_int8_model("int8", 127, false);
+  check_int8_model("int4", 7, true);
+  check_int8_model("int4", 7, false);
 }
 
 TEST(Int8, IsUnbiasedWithItsVariance) {
@@ -91,8 +82,8 @@ TEST(Int8, IsUnbiasedWithItsVariance) {
 }
 
 /// The result of `method` for the gradient x of one worker.
-std::vector<float> decoded(const std::string& method, const std::string& toml,
-                           const std::vector<float>& x) {
+std::vector<float> result_of(const std::string& method, const std::string& toml,
+                             const std::vector<float>& x) {
   MethodRig rig(1, layer_fields({static_cast<int64_t>(x.size())}),
                 [&] { return make_method(method, toml); });
   std::copy(x.begin(), x.end(), rig.gradient(0));
@@ -157,19 +148,21 @@ TEST(Int8, TakesAnyFiniteNumbers) {
   for (const char* scaler : {"compression.scaler = \"own\"", "compression.scaler = \"shared\""}) {
     for (const char* method : {"int8", "int4", "terngrad"}) {
       using V = std::vector<float>;
-      EXPECT_EQ(decoded(method, scaler, V(70, 0.0f)), V(70, 0.0f));
-      EXPECT_EQ(decoded(method, scaler, V(70, -0.5f)), V(70, -0.5f)) << method;  // all at the scale
-      EXPECT_EQ(decoded(method, scaler, {3.0f}), V{3.0f});
-      EXPECT_EQ(decoded(method, scaler, {tiny, -tiny, 0x1p-91f}), V(3, 0.0f));
-      const V least = decoded(method, scaler, {0x1p-90f, 0.0f});
+      EXPECT_EQ(result_of(method, scaler, V(70, 0.0f)), V(70, 0.0f));
+      EXPECT_EQ(result_of(method, scaler, V(70, -0.5f)), V(70, -0.5f))
+          << method;  // all at the scale
+      EXPECT_EQ(result_of(method, scaler, {3.0f}), V{3.0f});
+      EXPECT_EQ(result_of(method, scaler, {tiny, -tiny, 0x1p-91f}), V(3, 0.0f));
+      const V least = result_of(method, scaler, {0x1p-90f, 0.0f});
       EXPECT_NEAR(least[0], 0x1p-90f, 0x1p-112f);  // rounding of scale / levels
-      const V large = decoded(method, scaler, V(3, huge));
+      const V large = result_of(method, scaler, V(3, huge));
       for (const float value : large) EXPECT_NEAR(value, 0x1p126f, 0x1p104f);  // saturates
     }
   }
 }
 
 TEST(Int8, LosesNothingWithFeedback) {
+  constexpr int kWorkers = 3;
   for (const char* scaler : {"own", "shared"}) {
     for (const char* method : {"int8", "int4"}) {
       MethodRig rig(kWorkers, layer_fields({200}), [&] {

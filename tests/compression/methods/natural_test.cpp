@@ -11,7 +11,7 @@ namespace wisp {
 namespace {
 
 /// Horvath et al. 2019: 2^e (1 + f) becomes 2^(e + 1) with probability f.
-float model(float x, const Dither& dither, int64_t i) {
+float natural_model(float x, const Dither& dither, int64_t i) {
   if (x == 0.0f) return x;
   int exponent = 0;
   const float mantissa = std::frexp(std::fabs(x), &exponent);  // in [1/2, 1)
@@ -35,7 +35,7 @@ TEST(Natural, FollowsAScalarModelOfThePaper) {
         for (int64_t i = 0; i < kNumel; ++i) {
           rig.gradient(rank)[i] = test_gradient(step, rank, i);
           sum[static_cast<size_t>(i)] +=
-              model(test_gradient(step, rank, i), dither_of(info, fields[0]), i);
+              natural_model(test_gradient(step, rank, i), dither_of(info, fields[0]), i);
         }
       }
       rig.step(info);
@@ -88,19 +88,12 @@ TEST(Natural, SendsNineBitsOrEight) {
   }
 }
 
-std::vector<float> decoded(const std::string& toml, const std::vector<float>& x) {
-  UnitRig rig(layer_fields({static_cast<int64_t>(x.size())}), make_method("natural", toml));
-  std::copy(x.begin(), x.end(), rig.gradient());
-  rig.decode({}, {rig.encode({})});
-  return {rig.gradient(), rig.gradient() + x.size()};
-}
-
 TEST(Natural, SaysWhatSaturates) {
   const float largest = std::numeric_limits<float>::max();
   const float least = std::numeric_limits<float>::denorm_min();
-  EXPECT_EQ(decoded("", {largest, -largest, 0.0f, 0x1p-126f}),
+  EXPECT_EQ(decoded("natural", "", {largest, -largest, 0.0f, 0x1p-126f}),
             (std::vector<float>{0x1p127f, -0x1p127f, 0.0f, 0x1p-126f}));
-  EXPECT_EQ(decoded("compression.bits = 8",
+  EXPECT_EQ(decoded("natural", "compression.bits = 8",
                     {largest, -0x1p19f, 0x1p18f, 0x1p-108f, 0x1p-109f, least, 0.0f}),
             (std::vector<float>{0x1p18f, -0x1p18f, 0x1p18f, 0x1p-108f, 0.0f, 0.0f, 0.0f}));
 }

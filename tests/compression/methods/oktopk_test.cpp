@@ -7,18 +7,11 @@
 #include "core/random.h"
 #include "tests/support/error_of.h"
 #include "tests/support/method_rig.h"
+#include "tests/support/step_info.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
-
-StepInfo info_of(int64_t step, double ratio, int workers = 1) {
-  StepInfo info;
-  info.step = info.applied = step;
-  info.ratio = ratio;
-  info.workers = workers;
-  return info;
-}
 
 MethodRig oktopk_rig(int workers, std::vector<Field> fields) {
   return MethodRig(workers, std::move(fields),
@@ -26,7 +19,7 @@ MethodRig oktopk_rig(int workers, std::vector<Field> fields) {
 }
 
 /// Gradients larger at the front before step 40, and at the back after it, so that regions move.
-float gradient_of(int64_t step, int rank, int64_t i, int64_t numel) {
+float oktopk_gradient(int64_t step, int rank, int64_t i, int64_t numel) {
   const Philox noise(4, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
   const double place = static_cast<double>(step < 40 ? numel - i : i) / static_cast<double>(numel);
   return (noise.uniform(static_cast<uint64_t>(i)) - 0.5f) * static_cast<float>(0.2 + place);
@@ -34,7 +27,7 @@ float gradient_of(int64_t step, int rank, int64_t i, int64_t numel) {
 
 using Sparse = std::map<int64_t, float>;
 
-Sparse largest(const Sparse& all, size_t k) {
+Sparse take_largest(const Sparse& all, size_t k) {
   std::vector<std::pair<float, int64_t>> order;
   for (const auto& [i, value] : all) order.push_back({-std::fabs(value), i});
   std::sort(order.begin(), order.end());
@@ -94,10 +87,10 @@ struct ScalarOktopk {
   Sparse by_threshold(const Sparse& all, float& threshold) const {
     const auto most = static_cast<size_t>(4 * k / 3);
     if (threshold == 0.0f)
-      threshold = smallest(largest(all, most));  // not measured yet
+      threshold = smallest(take_largest(all, most));  // not measured yet
     else
       for (int i = 0; i < 5 && passing(all, threshold).size() > most; ++i) threshold *= 1.03f;
-    return largest(passing(all, threshold), most);
+    return take_largest(passing(all, threshold), most);
   }
 
   Sparse step(int64_t now) {
@@ -108,9 +101,9 @@ struct ScalarOktopk {
       const auto r = static_cast<size_t>(rank);
       Sparse all;
       for (int64_t i = 0; i < numel; ++i)
-        all[i] = residual[r][static_cast<size_t>(i)] += gradient_of(now, rank, i, numel);
+        all[i] = residual[r][static_cast<size_t>(i)] += oktopk_gradient(now, rank, i, numel);
       if (now % 32 == 0) {
-        selected.push_back(largest(all, static_cast<size_t>(k)));
+        selected.push_back(take_largest(all, static_cast<size_t>(k)));
         t[r] = smallest(selected[r]);
       } else {
         selected.push_back(by_threshold(all, t[r]));
@@ -138,10 +131,10 @@ struct ScalarOktopk {
     if (now % 32 == 0) {
       Sparse sums;
       for (const Sparse& own : region) sums.insert(own.begin(), own.end());
-      result = largest(sums, static_cast<size_t>(k));
+      result = take_largest(sums, static_cast<size_t>(k));
       global = smallest(result);
     } else {
-      for (const Sparse& own : region) result.merge(largest(passing(own, global), limit));
+      for (const Sparse& own : region) result.merge(take_largest(passing(own, global), limit));
       follow(global, result.size(), 4 * k / 3, 1.008f);
     }
     for (size_t r = 0; r < sent.size(); ++r)
@@ -174,8 +167,8 @@ TEST(Oktopk, FollowsAScalarModelOfThePaper) {
           for (const Field& field : rig.unit(rank).spec.fields)
             for (int64_t i = 0; i < field.numel; ++i)
               rig.gradient(rank)[field.slices[0].offset + i] =
-                  gradient_of(step, rank, i, field.numel);
-        rig.step(info_of(step, 0.02));
+                  oktopk_gradient(step, rank, i, field.numel);
+        rig.step(sparse_info(step, 0.02));
         for (size_t f = 0; f < sizes.size(); ++f) {
           ScalarOktopk& scalar = scalars[f];
           std::vector<float> expected(static_cast<size_t>(sizes[f]), 0.0f);
@@ -208,11 +201,11 @@ float threshold_after(int64_t passing) {
   constexpr int64_t kNumel = 90;
   MethodRig rig = oktopk_rig(1, layer_fields({kNumel}));
   std::fill_n(rig.gradient(0), kNumel, 1.0f);
-  rig.step(info_of(0, 1.0 / 3.0));  // t = 1; sent elements leave no residual, the others wait
+  rig.step(sparse_info(0, 1.0 / 3.0));  // t = 1; sent elements leave no residual, the others wait
   const float* residual = rig.state(0, "residual").data<float>();
   for (int64_t i = 0; i < kNumel; ++i)
     rig.gradient(0)[i] = (i < passing ? 1.05f : 0.5f) - residual[i];
-  rig.step(info_of(1, 1.0 / 3.0));
+  rig.step(sparse_info(1, 1.0 / 3.0));
   return rig.state(0, "local_threshold").data<float>()[0];
 }
 
@@ -242,7 +235,7 @@ TEST(Oktopk, SendsAboutKOfStationaryGradients) {
         rig.gradient(rank)[i] = (mean + noise.nearly_normal(at)) / kWorkers;
       }
     }
-    rig.step(info_of(step, 0.02));
+    rig.step(sparse_info(step, 0.02));
     const int64_t sent = std::count_if(rig.gradient(0), rig.gradient(0) + kNumel,
                                        [](float value) { return value != 0.0f; });
     if (step % 32 == 0) {
@@ -263,7 +256,7 @@ TEST(Oktopk, HasRoomForLessThanSixKNumbers) {
       if (3 * k < 2 * workers) continue;
       const std::vector<Field> fields = layer_fields({1000 * k});
       const UnitSpec spec{fields, 1000 * k};
-      StepInfo info = info_of(1, 0.001, workers);  // a step that measures nothing
+      StepInfo info = sparse_info(1, 0.001, workers);  // a step that measures nothing
       ASSERT_EQ(method->rounds(spec, info), 2);
       int64_t numbers = 0;
       for (int round = 0; round < 2; ++round)
@@ -284,8 +277,8 @@ TEST(Oktopk, SendsLessThanSixKNumbers) {
   for (int64_t step = 0; step < 64; ++step) {
     for (int rank = 0; rank < kWorkers; ++rank)
       for (int64_t i = 0; i < rig.unit(0).gradient.numel(); ++i)
-        rig.gradient(rank)[i] = gradient_of(step, rank, i, 1'000'000);  // similar scales
-    const StepInfo info = info_of(step, 0.01, kWorkers);
+        rig.gradient(rank)[i] = oktopk_gradient(step, rank, i, 1'000'000);  // similar scales
+    const StepInfo info = sparse_info(step, 0.01, kWorkers);
     rig.step(info);
     int64_t of_step = 0;
     for (int rank = 0; rank < kWorkers; ++rank) {
@@ -314,12 +307,12 @@ TEST(Oktopk, SendsLessThanSixKNumbers) {
 
 TEST(Oktopk, StartsAfterDenseUpdates) {
   const auto made = make_method("oktopk", "");
-  EXPECT_FALSE(made->started(info_of(511, 0.02)));
-  EXPECT_TRUE(made->started(info_of(512, 0.02)));
+  EXPECT_FALSE(made->started(sparse_info(511, 0.02)));
+  EXPECT_TRUE(made->started(sparse_info(512, 0.02)));
   const std::vector<Field> fields = layer_fields({100});
   const auto later = make_method("oktopk", "compression.start_after = 5");
   for (const auto& [step, rounds] : {std::pair(5, 3), {6, 2}, {37, 2}, {64, 2}, {69, 3}})
-    EXPECT_EQ(later->rounds({fields, 100}, info_of(step, 0.02, 4)), rounds) << step;
+    EXPECT_EQ(later->rounds({fields, 100}, sparse_info(step, 0.02, 4)), rounds) << step;
 }
 
 TEST(Oktopk, RefusesFactorsThatGoTheWrongWay) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kBeta = 0.5f;
 
-std::unique_ptr<Compressor> method() {
+std::unique_ptr<Compressor> onebit_adam() {
   return make_method("onebit_adam", "compression.freeze_step = 1", {.momentum = kBeta});
 }
 
@@ -40,7 +40,7 @@ Floats compress(Floats& error, const Floats& value, const Floats& moment, size_t
 /// Tang et al. 2021 with 3 workers, which own 112, 112 and 109 of 333 elements.
 TEST(OneBitAdam, FollowsAScalarModelOfThePaper) {
   constexpr size_t kNumel = 333, kPart = 112;
-  MethodRig rig(3, layer_fields({kNumel}), method);
+  MethodRig rig(3, layer_fields({kNumel}), onebit_adam);
   Floats moment(kNumel), owners(kNumel, 0.0f);
   for (size_t i = 0; i < kNumel; ++i)
     moment[i] = i % 10 == 0 ? 0.0f : std::sin(static_cast<float>(i));
@@ -72,7 +72,7 @@ TEST(OneBitAdam, FollowsAScalarModelOfThePaper) {
 }
 
 TEST(OneBitAdam, SendsAScaleAndBitsOfEachField) {
-  MethodRig rig(2, layer_fields({20, 3}), method);
+  MethodRig rig(2, layer_fields({20, 3}), onebit_adam);
   for (int rank = 0; rank < 2; ++rank) {
     for (int64_t i = 0; i < 26; ++i) {
       rig.momentum(rank)[i] = 1.0f;
@@ -93,7 +93,7 @@ TEST(OneBitAdam, SendsAScaleAndBitsOfEachField) {
 }
 
 TEST(OneBitAdam, LeavesUnusedElementsAlone) {
-  MethodRig rig(2, layer_fields({4}), method);
+  MethodRig rig(2, layer_fields({4}), onebit_adam);
   for (int rank = 0; rank < 2; ++rank) {
     rig.momentum(rank)[1] = 2.0f;
     for (int64_t i = 0; i < 4; ++i) rig.gradient(rank)[i] = 1.0f;
@@ -104,7 +104,7 @@ TEST(OneBitAdam, LeavesUnusedElementsAlone) {
 
 /// A worker without a finite gradient sends its share of the moment, and keeps its error.
 TEST(OneBitAdam, GoesOnByItsMomentIfNoGradientIsFinite) {
-  MethodRig rig(2, layer_fields({4}), method);
+  MethodRig rig(2, layer_fields({4}), onebit_adam);
   const Floats moment{2, -2, 0, 2}, error{0.25f, 3, 0, -3};
   for (int rank = 0; rank < 2; ++rank) {
     std::copy(moment.begin(), moment.end(), rig.momentum(rank));
@@ -130,7 +130,7 @@ TEST(OneBitAdam, StartsAfterItsWarmUp) {
 }
 
 TEST(OneBitAdam, RefusesAPayloadOfAnotherSize) {
-  UnitRig rig(layer_fields({100}), method());
+  UnitRig rig(layer_fields({100}), onebit_adam());
   EXPECT_EQ(error_of([&] { rig.decode({}, {PayloadBytes(16)}); }),
             "onebit_adam: the payload of rank 0 has 16 bytes, expected 17");
 }

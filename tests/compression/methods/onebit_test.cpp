@@ -9,7 +9,7 @@ namespace {
 
 std::unique_ptr<Compressor> onebit() { return make_method("onebit", ""); }
 
-std::vector<Field> matrix(int64_t rows, int64_t columns) {
+std::vector<Field> matrix_field(int64_t rows, int64_t columns) {
   std::vector<Field> fields = layer_fields({rows * columns});
   fields[0].rows = rows;
   return fields;
@@ -37,7 +37,7 @@ Floats quantize(Floats& residual, const Floats& gradient, size_t length) {
 
 TEST(OneBit, FollowsAScalarModelOfThePaper) {
   constexpr size_t kRows = 7, kLength = 45;
-  MethodRig rig(3, matrix(kRows, kLength), onebit);
+  MethodRig rig(3, matrix_field(kRows, kLength), onebit);
   std::vector<Floats> residual(3, Floats(kRows * kLength, 0.0f));
   Floats at_owners(kRows * kLength, 0.0f);
   // the method adds in sixteen lanes, the model in one: 50 steps of rounding
@@ -88,7 +88,7 @@ TEST(OneBit, LosesNothing) {
 }
 
 TEST(OneBit, SendsTwoMeansAndABitPerElementOfAColumn) {
-  MethodRig rig(1, matrix(2, 3), onebit);
+  MethodRig rig(1, matrix_field(2, 3), onebit);
   const Floats g{1, -2, 3, -1, -5, -0.0f};
   std::copy(g.begin(), g.end(), rig.gradient(0));
   rig.step(step_info(0));
@@ -110,7 +110,7 @@ TEST(OneBit, ForgetsTheRestWithoutFeedback) {
 }
 
 TEST(OneBit, RefusesAPayloadOfAnotherSize) {
-  UnitRig rig(matrix(4, 25), onebit());
+  UnitRig rig(matrix_field(4, 25), onebit());
   EXPECT_EQ(error_of([&] { rig.decode({}, {PayloadBytes(44)}); }),
             "onebit: the payload of rank 0 has 44 bytes, expected 48");
 }

@@ -7,9 +7,7 @@
 namespace wisp {
 namespace {
 
-constexpr int kWorkers = 3;
-
-StepInfo info_of(int64_t step) {
+StepInfo powersgd_info(int64_t step) {
   StepInfo info;
   info.step = info.applied = step;
   info.lr = 0.1;
@@ -26,7 +24,8 @@ MethodRig powersgd(int workers, const std::vector<Field>& fields, const std::str
 // ---------------------------------------------------------------- golden vectors
 
 /// Two workers of rank 1 that start from Q = (1, 0, 0)ᵀ. Numbers by hand from Vogels et al. 2019.
-void follow(const std::string& form, const std::vector<std::vector<double>>& residuals) {
+void follow_golden_vectors(const std::string& form,
+                           const std::vector<std::vector<double>>& residuals) {
   const std::vector<Field> fields = matrix_fields({{2, 3}});
   MethodRig rig = powersgd(2, fields, "[compression]\nrank = 1\nresidual_form = \"" + form + "\"");
   const std::vector<std::vector<float>> m = {{1, 2, 3, 4, 5, 6}, {0, 1, 0, 1, 0, -1}};
@@ -34,7 +33,7 @@ void follow(const std::string& form, const std::vector<std::vector<double>>& res
     rig.state(rank, "q").data<float>()[0] = 1.0f;
     for (size_t i = 0; i < 6; ++i) rig.gradient(rank)[i] = m[static_cast<size_t>(rank)][i] / 2;
   }
-  rig.step(info_of(0));
+  rig.step(powersgd_info(0));
   const std::vector<double> p = {0.196116, 0.980581}, q = {2.54951, 2.745626, 2.745626};
   const std::vector<double> mean = {0.5, 0.538462, 0.538462, 2.5, 2.692308, 2.692308};
   for (int rank = 0; rank < 2; ++rank) {
@@ -50,8 +49,8 @@ void follow(const std::string& form, const std::vector<std::vector<double>>& res
 }
 
 TEST(PowerSgd, FollowsTheGoldenVectors) {
-  follow("aggregated", {{0.5, 1.461538, 2.461538, 1.5, 2.307692, 3.307692},
-                        {-0.5, 0.461538, -0.538462, -1.5, -2.692308, -3.692308}});
+  follow_golden_vectors("aggregated", {{0.5, 1.461538, 2.461538, 1.5, 2.307692, 3.307692},
+                                       {-0.5, 0.461538, -0.538462, -1.5, -2.692308, -3.692308}});
 }
 
 TEST(PowerSgd, FollowsTheGoldenVectorsOfTheLocalResidual) {
@@ -65,13 +64,13 @@ TEST(PowerSgd, FollowsTheGoldenVectorsOfTheLocalResidual) {
       residuals.back().push_back(m[i] - (i < 3 ? 1 : 5) * along);
     }
   }
-  follow("local", residuals);
+  follow_golden_vectors("local", residuals);
 }
 
 // ---------------------------------------------------------------- the paper, in scalars
 
 /// A plain model of Vogels et al. 2019, algorithms 1 and 2, for one matrix.
-struct ScalarModel {
+struct ScalarPowersgd {
   bool local, warm;
   int iterations;
   Field field;
@@ -103,16 +102,18 @@ struct ScalarModel {
 };
 
 void compare_with_scalars(const std::string& toml, bool local, bool warm, int iterations) {
+  constexpr int kWorkers = 3;
   const std::vector<int64_t> ranks = {3, 3, 2};
   const std::vector<Field> fields = matrix_fields({{12, 20}, {5, 7}, {30, 2}});
   MethodRig rig = powersgd(kWorkers, fields, "[compression]\nrank = 3\n" + toml);
-  std::vector<ScalarModel> scalars;
+  std::vector<ScalarPowersgd> scalars;
   for (size_t f = 0; f < fields.size(); ++f) {
     const DenseMatrix zeros(fields[f].rows, fields[f].numel / fields[f].rows);
-    scalars.push_back({local, warm, iterations, fields[f], drawn_q(fields[f], ranks[f], info_of(0)),
+    scalars.push_back({local, warm, iterations, fields[f],
+                       drawn_q(fields[f], ranks[f], powersgd_info(0)),
                        std::vector<DenseMatrix>(kWorkers, zeros)});
   }
-  follow_matrices(rig, fields, scalars, info_of);
+  follow_matrices(rig, fields, scalars, powersgd_info);
 }
 
 TEST(PowerSgd, FollowsAScalarModelOfThePaper) { compare_with_scalars("", false, true, 1); }

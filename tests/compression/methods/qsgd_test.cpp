@@ -12,21 +12,14 @@
 namespace wisp {
 namespace {
 
-StepInfo info_at(int64_t step, int rank = 0) {
-  StepInfo info;
-  info.step = step;
-  info.rank = rank;
-  return info;
-}
-
-std::string options(const char* wire, const char* norm, int levels, int group) {
+std::string qsgd_options(const char* wire, const char* norm, int levels, int group) {
   return concat("compression.wire = \"", wire, "\"\ncompression.norm = \"", norm,
                 "\"\ncompression.levels = ", levels, "\ncompression.group = ", group);
 }
 
 /// Adds the result of Alistarh et al. 2017 for [begin, end) of a field to `sum`.
-void model(std::vector<float>& sum, const std::vector<float>& v, size_t begin, size_t end,
-           const char* norm, int levels, const Dither& dither) {
+void qsgd_model(std::vector<float>& sum, const std::vector<float>& v, size_t begin, size_t end,
+                const char* norm, int levels, const Dither& dither) {
   double squares = 0.0;
   float largest = 0.0f;
   for (size_t i = begin; i < end; ++i) {
@@ -48,7 +41,7 @@ TEST(Qsgd, FollowsAScalarModelOfThePaper) {
     for (const char* norm : {"max", "l2"}) {
       for (const auto& [levels, group] :
            std::vector<std::pair<int, int>>{{7, 512}, {1, 64}, {127, 128}, {20, 0}}) {
-        const std::string chosen = options(wire, norm, levels, group);
+        const std::string chosen = qsgd_options(wire, norm, levels, group);
         SCOPED_TRACE(chosen);
         const std::vector<Field> fields = layer_fields({kNumel});
         MethodRig rig(3, fields, [&] { return make_method("qsgd", chosen); });
@@ -63,8 +56,8 @@ TEST(Qsgd, FollowsAScalarModelOfThePaper) {
             }
             const size_t size = group > 0 ? static_cast<size_t>(group) : v.size();
             for (size_t begin = 0; begin < v.size(); begin += size)
-              model(sum, v, begin, std::min(v.size(), begin + size), norm, levels,
-                    dither_of(info_at(step, rank), fields[0]));
+              qsgd_model(sum, v, begin, std::min(v.size(), begin + size), norm, levels,
+                         dither_of(info_at(step, rank), fields[0]));
           }
           rig.step(info_at(step));
           for (int rank = 0; rank < 3; ++rank)
@@ -89,10 +82,10 @@ TEST(Qsgd, IsUnbiasedWithItsVariance) {
     for (const int levels : {1, 3, 7}) {
       const auto s = static_cast<float>(levels);
       const auto l2 = static_cast<float>(std::sqrt(squares));
-      const RoundingErrors of_l2 = check_unbiased("qsgd", options(wire, "l2", levels, 64), x,
+      const RoundingErrors of_l2 = check_unbiased("qsgd", qsgd_options(wire, "l2", levels, 64), x,
                                                   std::vector<float>(kNumel, l2 / s));
       EXPECT_LE(of_l2.ratio, std::min(64.0 / (levels * levels), 8.0 / levels) + of_l2.slack);
-      const RoundingErrors of_max = check_unbiased("qsgd", options(wire, "max", levels, 64), x,
+      const RoundingErrors of_max = check_unbiased("qsgd", qsgd_options(wire, "max", levels, 64), x,
                                                    std::vector<float>(kNumel, largest / s));
       EXPECT_LE(of_max.ratio,
                 (std::sqrt(1.0 + 63.0 / (levels * levels)) - 1.0) / 2.0 + of_max.slack);
@@ -103,18 +96,18 @@ TEST(Qsgd, IsUnbiasedWithItsVariance) {
 TEST(Qsgd, HasTheDocumentedBytes) {
   const std::vector<float> x = {7, -3, 0, 1};
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {options("fixed", "max", 7, 64),
+      {qsgd_options("fixed", "max", 7, 64),
        "0000e040"
        "d7"
        "10"},
       // 5 bits: levels 14, -6, 0 and 2 of 14, in planes of 4 bits and of 1
-      {options("fixed", "max", 14, 0),
+      {qsgd_options("fixed", "max", 14, 0),
        "0000e040"
        "ae"
        "20"
        "02"},
       // 0 0 101110, 0 1 110, 100 0 0, then ones
-      {options("elias", "max", 7, 64),
+      {qsgd_options("elias", "max", 7, 64),
        "0000e040"
        "03000000"
        "2e743f"}};
@@ -127,7 +120,7 @@ TEST(Qsgd, HasTheDocumentedBytes) {
     for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(rig.gradient()[i], 2.0f * x[i]);
   }
   // L2: |(3, 4)| = 5
-  UnitRig rig(layer_fields({2}), make_method("qsgd", options("fixed", "l2", 5, 64)));
+  UnitRig rig(layer_fields({2}), make_method("qsgd", qsgd_options("fixed", "l2", 5, 64)));
   rig.gradient()[0] = 3.0f;
   rig.gradient()[1] = -4.0f;
   EXPECT_EQ(hex(rig.encode(info_at(0))),
@@ -143,17 +136,17 @@ TEST(Qsgd, SendsWhatTheLawSays) {
     return make_method("qsgd", toml)->message(spec, info_at(0), 0).bytes;
   };
   EXPECT_EQ(bytes(""), 4 * (2 + 1 + 1 + 1) + 500 + 4 + 33 + 1);
-  EXPECT_EQ(bytes(options("fixed", "max", 7, 64)), 4 * (16 + 1 + 2 + 1) + 500 + 4 + 33 + 1);
-  EXPECT_EQ(bytes(options("fixed", "max", 7, 0)), 4 * 3 + 500 + 4 + 33 + 1);
-  EXPECT_EQ(bytes(options("fixed", "max", 1, 0)), 4 * 3 + 250 + 2 + 17 + 1);
-  EXPECT_EQ(bytes(options("fixed", "l2", 127, 0)), 4 * 3 + 1073);
-  EXPECT_EQ(bytes(options("fixed", "l2", 32, 0)),
+  EXPECT_EQ(bytes(qsgd_options("fixed", "max", 7, 64)), 4 * (16 + 1 + 2 + 1) + 500 + 4 + 33 + 1);
+  EXPECT_EQ(bytes(qsgd_options("fixed", "max", 7, 0)), 4 * 3 + 500 + 4 + 33 + 1);
+  EXPECT_EQ(bytes(qsgd_options("fixed", "max", 1, 0)), 4 * 3 + 250 + 2 + 17 + 1);
+  EXPECT_EQ(bytes(qsgd_options("fixed", "l2", 127, 0)), 4 * 3 + 1073);
+  EXPECT_EQ(bytes(qsgd_options("fixed", "l2", 32, 0)),
             4 * 3 + (500 + 250 + 125) + (4 + 2 + 1) + (33 + 17 + 9) + 3);
   // Elias: norms, ends, and min(n (2 + |omega(s)|), 3 n + 2 s²) bits a chunk
-  EXPECT_EQ(bytes(options("elias", "max", 7, 512)), 4 * 5 + 4 * 5 + 512 + 488 + 7 + 65 + 1);
-  EXPECT_EQ(bytes(options("elias", "l2", 7, 512)),
+  EXPECT_EQ(bytes(qsgd_options("elias", "max", 7, 512)), 4 * 5 + 4 * 5 + 512 + 488 + 7 + 65 + 1);
+  EXPECT_EQ(bytes(qsgd_options("elias", "l2", 7, 512)),
             4 * 5 + 4 * 5 + (1634 + 7) / 8 + (1562 + 7) / 8 + 7 + (293 + 7) / 8 + 1);
-  const auto method = make_method("qsgd", options("elias", "l2", 7, 512));
+  const auto method = make_method("qsgd", qsgd_options("elias", "l2", 7, 512));
   EXPECT_TRUE(method->message(spec, info_at(0), 0).variable);
   EXPECT_TRUE(method->traits().dense_1d);
 }
@@ -163,8 +156,10 @@ TEST(Qsgd, EliasNeverExceedsItsCapacity) {
   for (const char* norm : {"max", "l2"}) {
     for (const int levels : {1, 2, 4, 8, 16, 127}) {
       for (int shape = 0; shape < 6; ++shape) {
-        UnitRig fixed(layer_fields({513}), make_method("qsgd", options("fixed", norm, levels, 64)));
-        UnitRig elias(layer_fields({513}), make_method("qsgd", options("elias", norm, levels, 64)));
+        UnitRig fixed(layer_fields({513}),
+                      make_method("qsgd", qsgd_options("fixed", norm, levels, 64)));
+        UnitRig elias(layer_fields({513}),
+                      make_method("qsgd", qsgd_options("elias", norm, levels, 64)));
         for (int64_t i = 0; i < 513; ++i) {
           const float noise = test_gradient(shape, 0, i);
           const float x[] = {1.0f,
@@ -191,8 +186,8 @@ TEST(Qsgd, EliasNeverExceedsItsCapacity) {
 TEST(Qsgd, EliasIsOneStreamOfAllSlices) {
   const std::vector<Field> fields = two_fields(70'000, 1, 513);
   for (const int group : {64, 0}) {
-    UnitRig fixed(fields, make_method("qsgd", options("fixed", "max", 7, group)));
-    UnitRig elias(fields, make_method("qsgd", options("elias", "max", 7, group)));
+    UnitRig fixed(fields, make_method("qsgd", qsgd_options("fixed", "max", 7, group)));
+    UnitRig elias(fields, make_method("qsgd", qsgd_options("elias", "max", 7, group)));
     const int64_t numel = fixed.unit.gradient.numel();
     const StepInfo info = info_at(0);
     PayloadBytes sent;
@@ -210,13 +205,6 @@ TEST(Qsgd, EliasIsOneStreamOfAllSlices) {
   }
 }
 
-std::vector<float> decoded(const std::string& toml, const std::vector<float>& x) {
-  UnitRig rig(layer_fields({static_cast<int64_t>(x.size())}), make_method("qsgd", toml));
-  std::copy(x.begin(), x.end(), rig.gradient());
-  rig.decode(info_at(0), {rig.encode(info_at(0))});
-  return {rig.gradient(), rig.gradient() + x.size()};
-}
-
 TEST(Qsgd, TakesAnyFiniteNumbers) {
   using V = std::vector<float>;
   const float huge = std::numeric_limits<float>::max();
@@ -224,20 +212,20 @@ TEST(Qsgd, TakesAnyFiniteNumbers) {
   for (const char* wire : {"fixed", "elias"}) {
     for (const char* norm : {"max", "l2"}) {
       for (const int group : {64, 0}) {
-        const std::string toml = options(wire, norm, 7, group);
+        const std::string toml = qsgd_options(wire, norm, 7, group);
         SCOPED_TRACE(toml);
-        EXPECT_EQ(decoded(toml, V(70, 0.0f)), V(70, 0.0f));
-        EXPECT_EQ(decoded(toml, {-7.0f}), V{-7.0f});  // the value is its own norm
-        EXPECT_EQ(decoded(toml, {tiny, -tiny, 0x1p-92f}), V(3, 0.0f));
-        for (const float value : decoded(toml, V(70, -huge))) {
+        EXPECT_EQ(decoded("qsgd", toml, V(70, 0.0f)), V(70, 0.0f));
+        EXPECT_EQ(decoded("qsgd", toml, {-7.0f}), V{-7.0f});  // the value is its own norm
+        EXPECT_EQ(decoded("qsgd", toml, {tiny, -tiny, 0x1p-92f}), V(3, 0.0f));
+        for (const float value : decoded("qsgd", toml, V(70, -huge))) {
           EXPECT_TRUE(std::isfinite(value));
           EXPECT_LE(value, 0.0f);
         }
-        EXPECT_NEAR(decoded(toml, {huge})[0], 0x1p126f, 0x1p104f);
+        EXPECT_NEAR(decoded("qsgd", toml, {huge})[0], 0x1p126f, 0x1p104f);
       }
     }
   }
-  EXPECT_EQ(decoded("", V(70, -7.0f)), V(70, -7.0f));  // all at the maximum
+  EXPECT_EQ(decoded("qsgd", "", V(70, -7.0f)), V(70, -7.0f));  // all at the maximum
 }
 
 TEST(Qsgd, FeedsBackWhereThatConverges) {
@@ -248,7 +236,7 @@ TEST(Qsgd, FeedsBackWhereThatConverges) {
             "qsgd: error feedback diverges with this code: the error of its unbia");
   for (const char* wire : {"fixed", "elias"}) {
     UnitRig rig(fields, make_method("qsgd", "compression.feedback = \"ef\"\n" +
-                                                options(wire, "max", 127, 512)));
+                                                qsgd_options(wire, "max", 127, 512)));
     std::vector<double> given(600, 0.0), sent(600, 0.0);
     for (int64_t step = 0; step < 50; ++step) {
       for (size_t i = 0; i < given.size(); ++i) {
@@ -298,12 +286,12 @@ TEST(Qsgd, RefusesWhatIsNotWellFormed) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fixed.gradient()[i], 0.0f);
 
   // level -16 of 8, with an infinite norm
-  UnitRig wide(layer_fields({1}), make_method("qsgd", options("fixed", "max", 8, 0)));
+  UnitRig wide(layer_fields({1}), make_method("qsgd", qsgd_options("fixed", "max", 8, 0)));
   wide.decode(info_at(0), {{std::byte{0}, std::byte{0}, std::byte{0x80}, std::byte{0x7f},
                             std::byte{0}, std::byte{1}}});
   EXPECT_EQ(wide.gradient()[0], -0x1p127f);
 
-  UnitRig elias(layer_fields({3}), make_method("qsgd", options("elias", "max", 7, 64)));
+  UnitRig elias(layer_fields({3}), make_method("qsgd", qsgd_options("elias", "max", 7, 64)));
   const auto error = [&](const PayloadBytes& payload) {
     return error_of([&] { elias.decode(info_at(0), {payload}); });
   };

@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-StepInfo info_of(int64_t step, double ratio) {
+StepInfo random_block_info(int64_t step, double ratio) {
   StepInfo info;
   info.step = info.applied = step;
   info.ratio = ratio;
@@ -15,7 +15,7 @@ StepInfo info_of(int64_t step, double ratio) {
   return info;
 }
 
-std::vector<float> values_of(const PayloadBytes& payload) {
+std::vector<float> values_in(const PayloadBytes& payload) {
   std::vector<float> values(payload.size() / 4);
   std::memcpy(values.data(), payload.data(), payload.size());
   return values;
@@ -31,7 +31,7 @@ TEST(RandomBlock, GoesRoundTheEnd) {
     std::fill_n(rig.residual(), 13, 0.0f);
     for (int64_t i = 0; i < 4; ++i) rig.gradient()[i] = static_cast<float>(i);
     for (int64_t i = 4; i < 10; ++i) rig.gradient()[i + 3] = static_cast<float>(i);
-    sent.push_back(values_of(rig.encode(info_of(step, 0.4))));
+    sent.push_back(values_in(rig.encode(random_block_info(step, 0.4))));
   }
   EXPECT_EQ(sent, golden);
 }
@@ -42,13 +42,13 @@ TEST(RandomBlock, HasAsManyNumbersAsPowerSgd) {
   fields[1].rows = 6;
   UnitRig rig(fields,
               make_method("random_block", "compression.block = \"rank\"\ncompression.rank = 3"));
-  const Message message = rig.compressor->message(rig.unit.spec, info_of(0, 0.01), 0);
+  const Message message = rig.compressor->message(rig.unit.spec, random_block_info(0, 0.01), 0);
   // the small matrix and the vector, 1 x 64, travel whole
   EXPECT_EQ(message.bytes, 4 * (3 * (64 + 576) + 6 * 4 + 64));
   EXPECT_EQ(rig.compressor->traits().scopes, std::vector{Scope::layer});
   const auto noise = [](int64_t i) { return Philox(1, 2, 3).uniform(static_cast<uint64_t>(i)); };
   for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = noise(i);
-  rig.decode(info_of(0, 0.01), {rig.encode(info_of(0, 0.01))});
+  rig.decode(random_block_info(0, 0.01), {rig.encode(random_block_info(0, 0.01))});
   for (int64_t i = 0; i < 64; ++i) {
     const int64_t at = fields[2].slices[0].offset + i;
     EXPECT_EQ(rig.gradient()[at], noise(at));

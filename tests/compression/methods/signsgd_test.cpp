@@ -13,7 +13,7 @@ namespace {
 
 constexpr CompressorSetup kSetup{.momentum = 0.9, .weight_decay = 0.25};
 
-MethodRig::Make method(const std::string& name) {
+MethodRig::Make sign_method(const std::string& name) {
   return [name] { return make_method(name, "", kSetup); };
 }
 
@@ -24,7 +24,7 @@ float tie(int64_t step, int64_t i) { return (step + i) % 2 == 0 ? 1.0f : -1.0f; 
 /// Bernstein et al. 2019: the sign of the sum of signs.
 TEST(Signsgd, FollowsAScalarModelOfThePaper) {
   constexpr int64_t kNumel = 333;
-  MethodRig rig(3, layer_fields({kNumel}), method("signsgd"));
+  MethodRig rig(3, layer_fields({kNumel}), sign_method("signsgd"));
   follow(rig, kNumel, 50, 1.0, [&](int64_t, const std::vector<Floats>& gradients) {
     Floats result;
     for (size_t i = 0; i < kNumel; ++i) {
@@ -38,7 +38,7 @@ TEST(Signsgd, FollowsAScalarModelOfThePaper) {
 
 TEST(Signum, FollowsAScalarModelOfThePaper) {
   constexpr int64_t kNumel = 333;
-  MethodRig rig(3, layer_fields({kNumel}), method("signum"));
+  MethodRig rig(3, layer_fields({kNumel}), sign_method("signum"));
   for (int rank = 0; rank < 3; ++rank)
     for (int64_t i = 0; i < kNumel; ++i) rig.weight(rank)[i] = static_cast<float>(i);
   std::vector<Floats> average(3, Floats(kNumel, 0.0f));
@@ -60,7 +60,7 @@ TEST(Signum, FollowsAScalarModelOfThePaper) {
 TEST(Signsgd, CountsVotesAtTheOwners) {
   for (int workers = 1; workers <= 5; ++workers) {
     for (const auto& sizes : {std::vector<int64_t>{1}, {8}, {9, 1, 70}, {1000, 3}}) {
-      MethodRig rig(workers, layer_fields(sizes), method("signsgd"));
+      MethodRig rig(workers, layer_fields(sizes), sign_method("signsgd"));
       const std::vector<Field> fields = layer_fields(sizes);
       const int64_t end = fields.back().slices[0].offset + fields.back().numel;
       std::vector<Floats> given;
@@ -89,7 +89,7 @@ TEST(Signsgd, CountsVotesAtTheOwners) {
 }
 
 TEST(Signsgd, CountsZeroAsPositiveAndTiesInTurn) {
-  MethodRig rig(2, layer_fields({5}), method("signsgd"));
+  MethodRig rig(2, layer_fields({5}), sign_method("signsgd"));
   const Floats a{0.0f, -0.0f, 1.0f, -1.0f, 3.0f}, b{-1.0f, 0.0f, -2.0f, -0.1f, -1.0f};
   for (const int64_t step : {0, 1}) {
     std::copy(a.begin(), a.end(), rig.gradient(0));
@@ -106,7 +106,7 @@ TEST(Signsgd, CountsZeroAsPositiveAndTiesInTurn) {
 TEST(Signsgd, DoesNotDriftByTies) {
   constexpr int64_t kNumel = 10'000;
   for (const int workers : {2, 3, 4, 6}) {
-    MethodRig rig(workers, layer_fields({kNumel}), method("signsgd"));
+    MethodRig rig(workers, layer_fields({kNumel}), sign_method("signsgd"));
     for (const int64_t step : {4, 5}) {
       for (int rank = 0; rank < workers; ++rank) {
         const Floats g = noise(kNumel, step, rank);
@@ -121,7 +121,7 @@ TEST(Signsgd, DoesNotDriftByTies) {
 }
 
 TEST(Signsgd, IsNotMovedByAWorkerWithoutAFiniteGradient) {
-  MethodRig rig(1, layer_fields({200}), method("signsgd"));
+  MethodRig rig(1, layer_fields({200}), sign_method("signsgd"));
   std::fill_n(rig.gradient(0), 200, std::numeric_limits<float>::infinity());
   rig.unit(0).finite = false;
   rig.step(step_info(0));
@@ -131,7 +131,7 @@ TEST(Signsgd, IsNotMovedByAWorkerWithoutAFiniteGradient) {
 }
 
 TEST(Signum, VotesByItsMomentumIfTheGradientIsNotFinite) {
-  MethodRig rig(1, layer_fields({2}), method("signum"));
+  MethodRig rig(1, layer_fields({2}), sign_method("signum"));
   rig.momentum(0)[0] = -0.5f;
   rig.momentum(0)[1] = 0.5f;
   rig.gradient(0)[0] = std::numeric_limits<float>::infinity();
@@ -165,7 +165,7 @@ TEST(Signsgd, LeavesMomentumAndDecayToTheOptimizer) {
 TEST(Signsgd, StepsByOneUnderAnyClippingNorm) {
   for (const char* name : {"signsgd", "signum"}) {
     const auto run = [&](double norm) {
-      ReplicaOptions options = all_by(method(name));
+      ReplicaOptions options = all_by(sign_method(name));
       options.averaging.clip.norm = norm;
       return run_replicas(2, options, 1);
     };

@@ -10,18 +10,19 @@
 #include "core/random.h"
 #include "tests/support/error_of.h"
 #include "tests/support/method_rig.h"
+#include "tests/support/step_info.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
 
-struct Case {
+struct SparseCase {
   const char* name;
   const char* method;
   const char* toml;
 };
 
-const Case kCases[] = {
+const SparseCase kSparseCases[] = {
     {"Topk", "topk", ""},
     {"TopkNatural", "topk", "[compression]\nvalues = 'natural'\nindices = 'gamma'"},
     {"TopkBf16Bitmap", "topk", "[compression]\nvalues = 'bf16'\nindices = 'bitmap'"},
@@ -34,16 +35,9 @@ const Case kCases[] = {
     {"Oktopk", "oktopk", ""},
 };
 
-StepInfo info_of(int64_t step, double ratio) {
-  StepInfo info;
-  info.step = info.applied = step;
-  info.ratio = ratio;
-  return info;
-}
+void PrintTo(const SparseCase& parameter, std::ostream* out) { *out << parameter.name; }
 
-void PrintTo(const Case& parameter, std::ostream* out) { *out << parameter.name; }
-
-class SparseMethod : public testing::TestWithParam<Case> {
+class SparseMethod : public testing::TestWithParam<SparseCase> {
  protected:
   MethodRig rig_of(int workers, std::vector<Field> fields) {
     return MethodRig(workers, std::move(fields),
@@ -59,7 +53,7 @@ void each_element(const UnitSpec& spec, const F& f) {
       for (int64_t i = slice.offset; i < slice.offset + slice.numel; ++i) f(i);
 }
 
-std::vector<Field> two_fields() {
+std::vector<Field> large_and_small_field() {
   std::vector<Field> fields = {joined_field({5, 6000, 1}), layer_fields({40})[0]};
   fields[1].slices[0].offset = 6020;
   fields[1].key = 2;
@@ -69,7 +63,7 @@ std::vector<Field> two_fields() {
 /// Few different integers give ties, and sums that are exact in any order.
 TEST_P(SparseMethod, LosesNothing) {
   for (const int workers : {1, 2, 3, 5}) {
-    MethodRig rig = rig_of(workers, two_fields());
+    MethodRig rig = rig_of(workers, large_and_small_field());
     const UnitSpec& spec = rig.unit(0).spec;
     std::vector<double> given(6060, 0.0), kept(6060, 0.0);
     for (int64_t step = 0; step < 40; ++step) {
@@ -81,7 +75,7 @@ TEST_P(SparseMethod, LosesNothing) {
           given[static_cast<size_t>(i)] += static_cast<double>(g);
         });
       }
-      rig.step(info_of(step, 0.1));
+      rig.step(sparse_info(step, 0.1));
       each_element(spec, [&](int64_t i) {
         for (int rank = 1; rank < workers; ++rank)
           ASSERT_EQ(rig.gradient(rank)[i], rig.gradient(0)[i]);
@@ -118,7 +112,7 @@ const Input kInputs[] = {
 TEST_P(SparseMethod, TakesAnyFiniteNumbers) {
   for (const Input& input : kInputs) {
     for (const bool small : {false, true}) {
-      MethodRig rig = rig_of(3, small ? layer_fields({1, 2}) : two_fields());
+      MethodRig rig = rig_of(3, small ? layer_fields({1, 2}) : large_and_small_field());
       const UnitSpec& spec = rig.unit(0).spec;
       for (int64_t step = 0; step < 4; ++step) {
         for (int rank = 0; rank < 3; ++rank) {
@@ -127,7 +121,7 @@ TEST_P(SparseMethod, TakesAnyFiniteNumbers) {
             rig.gradient(rank)[i] = input.draw(noise, static_cast<uint64_t>(i));
           });
         }
-        rig.step(info_of(step, 0.01));
+        rig.step(sparse_info(step, 0.01));
         int64_t travelled = 0;
         each_element(spec, [&](int64_t i) {
           const float value = rig.gradient(0)[i];
@@ -152,14 +146,14 @@ TEST_P(SparseMethod, KeepsItsResidualIfTheGradientIsNotFinite) {
       for (int64_t i = 0; i < 8000; ++i)
         rig.gradient(rank)[i] = Philox(1, static_cast<uint64_t>(step), 0)
                                     .uniform(static_cast<uint64_t>(i + 8000 * rank));
-    rig.step(info_of(step, 0.01));
+    rig.step(sparse_info(step, 0.01));
   }
   const float* residual = rig.state(1, "residual").data<float>();
   const std::vector<float> before(residual, residual + 8000);
   std::fill_n(rig.gradient(1), 8000, std::numeric_limits<float>::quiet_NaN());
   std::fill_n(rig.gradient(0), 8000, 0.5f);
   rig.unit(1).finite = false;
-  rig.step(info_of(2, 0.01));
+  rig.step(sparse_info(2, 0.01));
   EXPECT_EQ(std::vector<float>(residual, residual + 8000), before);
   for (int64_t i = 0; i < 8000; ++i) {
     ASSERT_TRUE(rig.gradient(1)[i] - rig.gradient(1)[i] == 0.0f);
@@ -180,8 +174,8 @@ TEST_P(SparseMethod, TreatsSlicesAsOneField) {
         split.gradient(rank)[i] = whole.gradient(rank)[position++] = g;
       });
     }
-    split.step(info_of(step, 0.01));
-    whole.step(info_of(step, 0.01));
+    split.step(sparse_info(step, 0.01));
+    whole.step(sparse_info(step, 0.01));
     for (int rank = 0; rank < 3; ++rank) {
       int64_t position = 0;
       each_element(split.unit(0).spec, [&](int64_t i) {
@@ -196,12 +190,12 @@ TEST_P(SparseMethod, TreatsSlicesAsOneField) {
 /// The number of entries that a rank lists of a field of k · 100 elements, `others` of which are
 /// not zero. It follows from the bytes of the round with the list: 4 for the count of each message,
 /// and 8 for each entry.
-int64_t listed(const Case& method, int64_t k, int64_t others, float value) {
+int64_t listed(const SparseCase& method, int64_t k, int64_t others, float value) {
   MethodRig rig(2, layer_fields({100 * k}),
                 [&] { return make_method(method.method, method.toml); });
   for (int64_t i = 0; i < 100 * k; ++i) rig.gradient(1)[i] = i % 2 == 0 ? 0.0f : -0.0f;
   for (int64_t i = 0; i < others; ++i) rig.gradient(1)[i * (100 * k / others)] = value;
-  rig.step(info_of(0, 0.01));
+  rig.step(sparse_info(0, 0.01));
   const bool oktopk = std::string(method.method) == "oktopk";  // borders first, then two messages
   const int64_t bytes = rig.sent_bytes(1, oktopk ? 1 : 0) - (oktopk ? 8 : 4);
   EXPECT_EQ(bytes % 8, 0) << method.name;
@@ -209,7 +203,7 @@ int64_t listed(const Case& method, int64_t k, int64_t others, float value) {
 }
 
 TEST(SparseMethods, ListNoZeros) {
-  const Case kMethods[] = {
+  const SparseCase kMethods[] = {
       {"Topk", "topk", "compression.indices = 'u32'"},
       {"TopkSampled", "topk", "[compression]\nindices = 'u32'\nselection = 'sampled'"},
       {"Threshold", "threshold", "[compression]\nindices = 'u32'\nthreshold = 1e-30"},
@@ -219,7 +213,7 @@ TEST(SparseMethods, ListNoZeros) {
       {"GtopkSampled", "gtopk", "compression.selection = 'sampled'"},
       {"Oktopk", "oktopk", ""},
   };
-  for (const Case& method : kMethods) {
+  for (const SparseCase& method : kMethods) {
     for (const int64_t k : {8, 600}) {  // fields that are listed whole, and by a threshold
       for (const int64_t others : {int64_t{0}, int64_t{1}, k / 2, k})
         EXPECT_EQ(listed(method, k, others, 2.0f), others) << method.name << ", " << k;
@@ -240,7 +234,7 @@ TEST(SparseMethods, ListNothingThatTravelsAsZero) {
       UnitRig rig(layer_fields({1000}), make_method(method, toml, {.momentum = 0.9}));
       for (int64_t i = 0; i < 1000; ++i) rig.gradient()[i] = small;
       rig.gradient()[70] = -1.0f;
-      const PayloadBytes payload = rig.encode(info_of(0, 0.01));
+      const PayloadBytes payload = rig.encode(sparse_info(0, 0.01));
       EXPECT_EQ(payload.size(), std::string(values) == "f16" ? 4u : 1u + 1u + 2u) << method;
       EXPECT_EQ(rig.residual()[70], 0.0f);
       EXPECT_EQ(std::count(rig.residual(), rig.residual() + 1000, small), 999) << method;
@@ -251,7 +245,7 @@ TEST(SparseMethods, ListNothingThatTravelsAsZero) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, SparseMethod, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Methods, SparseMethod, testing::ValuesIn(kSparseCases),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 
 }  // namespace

@@ -9,31 +9,31 @@
 namespace wisp {
 namespace {
 
-constexpr int kWorkers = 3;
-constexpr int64_t kNumel = 700;
+constexpr int64_t kTerngradNumel = 700;
 
 /// Wen et al. 2017: clip to 2.5 sigma, s = max |g|, g~_i = s sign(g_i) b_i, P(b_i = 1) = |g_i| / s.
 /// Numbers are multiples of 1/64, so that sums are exact in any order.
-float gradient_of(int64_t step, int rank, int64_t i) {
+float terngrad_gradient(int64_t step, int rank, int64_t i) {
   return std::round(test_gradient(step, rank, i) * 2048.0f) / 64.0f;
 }
 
 float clipped_scale(int64_t step, int rank) {
   double sum = 0.0, squares = 0.0;
   float largest = 0.0f;
-  for (int64_t i = 0; i < kNumel; ++i) {
-    const float g = gradient_of(step, rank, i);
+  for (int64_t i = 0; i < kTerngradNumel; ++i) {
+    const float g = terngrad_gradient(step, rank, i);
     sum += static_cast<double>(g);
     squares += static_cast<double>(g) * static_cast<double>(g);
     largest = std::max(largest, std::fabs(g));
   }
-  const double mean = sum / kNumel;
-  const double bound = 2.5 * std::sqrt(squares / kNumel - mean * mean);
+  const double mean = sum / kTerngradNumel;
+  const double bound = 2.5 * std::sqrt(squares / kTerngradNumel - mean * mean);
   return std::min(largest, static_cast<float>(bound));
 }
 
-void check_model(bool shared) {
-  const std::vector<Field> fields = layer_fields({kNumel});
+void check_terngrad_model(bool shared) {
+  constexpr int kWorkers = 3;
+  const std::vector<Field> fields = layer_fields({kTerngradNumel});
   MethodRig rig(kWorkers, fields, [&] {
     return make_method("terngrad",
                        shared ? "compression.scaler = \"shared\"" : "compression.scaler = \"own\"");
@@ -44,19 +44,20 @@ void check_model(bool shared) {
     std::vector<float> clip, scale;
     for (int rank = 0; rank < kWorkers; ++rank) {
       clip.push_back(clipped_scale(step, rank));
-      for (int64_t i = 0; i < kNumel; ++i) rig.gradient(rank)[i] = gradient_of(step, rank, i);
+      for (int64_t i = 0; i < kTerngradNumel; ++i)
+        rig.gradient(rank)[i] = terngrad_gradient(step, rank, i);
     }
     scale = clip;
     if (shared) scale.assign(kWorkers, *std::max_element(clip.begin(), clip.end()));
-    std::vector<float> result(kNumel, 0.0f);
-    for (size_t i = 0; i < kNumel; ++i) {
+    std::vector<float> result(kTerngradNumel, 0.0f);
+    for (size_t i = 0; i < kTerngradNumel; ++i) {
       int sum = 0;
       for (int rank = 0; rank < kWorkers; ++rank) {
         const auto w = static_cast<size_t>(rank);
         info.rank = rank;
         const auto per_unit = static_cast<float>(0x1p23 / static_cast<double>(scale[w])) * 0x1p-23f;
         const float most = std::min(1.0f, clip[w] * per_unit);
-        const float g = gradient_of(step, rank, static_cast<int64_t>(i)) * per_unit;
+        const float g = terngrad_gradient(step, rank, static_cast<int64_t>(i)) * per_unit;
         const int trit = model_level(std::clamp(g, -most, most), dither_of(info, fields[0]),
                                      static_cast<int64_t>(i));
         sum += trit;
@@ -66,13 +67,14 @@ void check_model(bool shared) {
     }
     rig.step(info);
     for (int rank = 0; rank < kWorkers; ++rank)
-      ASSERT_EQ(std::vector<float>(rig.gradient(rank), rig.gradient(rank) + kNumel), result);
+      ASSERT_EQ(std::vector<float>(rig.gradient(rank), rig.gradient(rank) + kTerngradNumel),
+                result);
   }
 }
 
 TEST(Terngrad, FollowsAScalarModelOfThePaper) {
-  check_model(true);
-  check_model(false);
+  check_terngrad_model(true);
+  check_terngrad_model(false);
 }
 
 TEST(Terngrad, IsUnbiasedWhereItDoesNotClip) {

@@ -5,17 +5,11 @@
 #include "core/random.h"
 #include "tests/support/error_of.h"
 #include "tests/support/method_rig.h"
+#include "tests/support/step_info.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
-
-StepInfo info_of(int64_t step, double ratio) {
-  StepInfo info;
-  info.step = info.applied = step;
-  info.ratio = ratio;
-  return info;
-}
 
 /// a = e + g; magnitudes of at least tau travel; e = the rest.
 TEST(Threshold, FollowsAScalarModel) {
@@ -43,7 +37,7 @@ TEST(Threshold, FollowsAScalarModel) {
       least = std::min(least, passed);
       most = std::max(most, passed);
     }
-    rig.step(info_of(step, 0.5));
+    rig.step(sparse_info(step, 0.5));
     for (int rank = 0; rank < 3; ++rank) {
       // exact: the same operations in the same order
       ASSERT_EQ(std::vector<float>(rig.gradient(rank), rig.gradient(rank) + kNumel), sum) << step;
@@ -60,7 +54,7 @@ TEST(Threshold, SendsTheLargestIfMorePassThanTheRatioAllows) {
     UnitRig rig(layer_fields({numel}),
                 make_method("threshold", "[compression]\nthreshold = 0.5\nindices = 'u32'"));
     for (int64_t i = 0; i < numel; ++i) rig.gradient()[i] = static_cast<float>(i);
-    const StepInfo info = info_of(0, 0.1);
+    const StepInfo info = sparse_info(0, 0.1);
     const PayloadBytes payload = rig.encode(info);
     EXPECT_EQ(static_cast<int64_t>(payload.size()), 4 + 8 * numel / 10);
     rig.decode(info, {payload});
@@ -75,7 +69,7 @@ TEST(Threshold, SendsTheLargestIfMorePassThanTheRatioAllows) {
 TEST(Threshold, SendsNothingButCountsIfNothingPasses) {
   UnitRig rig(layer_fields({5000, 10}),
               make_method("threshold", "[compression]\nthreshold = 1.0\nindices = 'runs16'"));
-  EXPECT_EQ(rig.encode(info_of(0, 0.1)).size(), 4u);
+  EXPECT_EQ(rig.encode(sparse_info(0, 0.1)).size(), 4u);
 }
 
 TEST(Threshold, RefusesWrongOptions) {

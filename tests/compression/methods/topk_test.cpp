@@ -8,18 +8,11 @@
 #include "core/random.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scalar_selection.h"
+#include "tests/support/step_info.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
-
-StepInfo info_of(int64_t step, double ratio, int workers = 1) {
-  StepInfo info;
-  info.step = info.applied = step;
-  info.ratio = ratio;
-  info.workers = workers;
-  return info;
-}
 
 /// Stich et al. 2018 on one worker and field: a = e + g; the selection of a is sent; e = the rest.
 std::vector<float> scalar_step(std::vector<float>& residual, const std::vector<float>& gradient,
@@ -47,7 +40,7 @@ void compare_with_scalars(const std::string& toml, const SelectionAt& select) {
   for (int rank = 0; rank < kWorkers; ++rank)
     rigs.emplace_back(layer_fields({kNumel}), make_method("topk", toml));
   for (int64_t step = 0; step < 50; ++step) {
-    const StepInfo info = info_of(step, 0.01, kWorkers);
+    const StepInfo info = sparse_info(step, 0.01, kWorkers);
     std::vector<PayloadBytes> payloads;
     std::vector<float> sum(kNumel, 0.0f);
     for (int rank = 0; rank < kWorkers; ++rank) {
@@ -99,7 +92,7 @@ TEST(Topk, LosesNothing) {
         rig.gradient()[i] = noise.uniform(i) - 0.5f;
         given[i] += static_cast<double>(rig.gradient()[i]);
       }
-      rig.decode(info_of(step, 0.02), {rig.encode(info_of(step, 0.02))});
+      rig.decode(sparse_info(step, 0.02), {rig.encode(sparse_info(step, 0.02))});
       for (size_t i = 0; i < sent.size(); ++i) sent[i] += static_cast<double>(rig.gradient()[i]);
     }
     for (size_t i = 0; i < given.size(); ++i) {
@@ -114,9 +107,9 @@ TEST(Topk, KeepsItsResidualIfTheGradientIsNotFinite) {
   std::fill_n(rig.residual(), 8000, 3.0f);
   std::fill_n(rig.gradient(), 8000, std::numeric_limits<float>::infinity());
   rig.unit.finite = false;
-  const PayloadBytes payload = rig.encode(info_of(0, 0.01));
+  const PayloadBytes payload = rig.encode(sparse_info(0, 0.01));
   EXPECT_TRUE(payload.empty());
-  rig.decode(info_of(0, 0.01), {payload});
+  rig.decode(sparse_info(0, 0.01), {payload});
   EXPECT_EQ(std::count(rig.gradient(), rig.gradient() + 8000, 0.0f), 8000);
   EXPECT_EQ(std::count(rig.residual(), rig.residual() + 8000, 3.0f), 8000);
 }
@@ -125,7 +118,7 @@ TEST(Topk, ForgetsTheRestWithoutFeedback) {
   UnitRig rig(layer_fields({4}), make_method("topk", "compression.feedback = \"none\""));
   EXPECT_TRUE(rig.state.tensors.empty());
   for (int64_t i = 0; i < 4; ++i) rig.gradient()[i] = static_cast<float>(i);
-  const StepInfo info = info_of(0, 0.25);
+  const StepInfo info = sparse_info(0, 0.25);
   rig.decode(info, {rig.encode(info)});
   EXPECT_EQ(rig.gradient()[3], 3.0f);
   std::fill_n(rig.gradient(), 4, 0.0f);
@@ -148,7 +141,7 @@ TEST(Topk, WorksOnALateStream) {
   UnitRig later(layer_fields({9000, 400}), make_method("topk", runs));
   for (int64_t i = 0; i < now.unit.gradient.numel(); ++i)
     now.gradient()[i] = later.gradient()[i] = std::sin(static_cast<float>(i));
-  const StepInfo info = info_of(0, 0.01);
+  const StepInfo info = sparse_info(0, 0.01);
   const PayloadBytes payload = now.encode(info);
 
   const Message message = later.compressor->message(later.unit.spec, info, 0);

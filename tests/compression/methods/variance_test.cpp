@@ -8,18 +8,11 @@
 #include "core/random.h"
 #include "tests/support/error_of.h"
 #include "tests/support/method_rig.h"
+#include "tests/support/step_info.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
-
-StepInfo info_of(int64_t step, double ratio, int workers = 1) {
-  StepInfo info;
-  info.step = info.applied = step;
-  info.ratio = ratio;
-  info.workers = workers;
-  return info;
-}
 
 int64_t start_of(const StepInfo& info, uint64_t key, int64_t numel) {
   return Philox(info.seed, static_cast<uint64_t>(info.step), key)
@@ -32,7 +25,7 @@ float uniform(int64_t step, int rank, int64_t i) {
 }
 
 /// Tsuzuku et al. 2018 on one worker and field, with a cap and a residual of the rounding.
-struct ScalarModel {
+struct ScalarVariance {
   std::vector<float> r, v;
 
   std::vector<float> step(const std::vector<float>& g, const std::vector<float>& q, size_t cap,
@@ -71,11 +64,11 @@ TEST(Variance, FollowsAScalarModelOfThePaper) {
     MethodRig rig(kWorkers, {joined_field({350, 1, 249})},
                   [&] { return make_method("variance", concat("compression.alpha = ", alpha)); });
     const Field field = joined_field({350, 1, 249});
-    std::vector<ScalarModel> models(
+    std::vector<ScalarVariance> models(
         kWorkers, {std::vector<float>(kNumel, 0.0f), std::vector<float>(kNumel, 0.0f)});
     size_t all_sent = 0;
     for (int64_t step = 0; step < 50; ++step) {
-      const StepInfo info = info_of(step, 0.2, kWorkers);
+      const StepInfo info = sparse_info(step, 0.2, kWorkers);
       std::vector<float> sum(kNumel, 0.0f);
       for (int rank = 0; rank < kWorkers; ++rank) {
         std::vector<float> g(kNumel), q(kNumel);
@@ -103,7 +96,7 @@ TEST(Variance, FollowsAScalarModelOfThePaper) {
       }
       rig.step(info);
       for (int rank = 0; rank < kWorkers; ++rank) {
-        const ScalarModel& model = models[static_cast<size_t>(rank)];
+        const ScalarVariance& model = models[static_cast<size_t>(rank)];
         size_t at = 0;
         for (const Slice& slice : field.slices) {
           for (int64_t i = slice.offset; i < slice.offset + slice.numel; ++i, ++at) {
@@ -131,7 +124,7 @@ TEST(Variance, LosesNothing) {
       rig.square()[i] = value * value / 3.0f;
       given[i] += value;
     }
-    const StepInfo info = info_of(step, 0.3);
+    const StepInfo info = sparse_info(step, 0.3);
     rig.decode(info, {rig.encode(info)});
     for (size_t i = 0; i < sent.size(); ++i) sent[i] += rig.gradient()[i];
   }
@@ -145,7 +138,7 @@ TEST(Variance, ForgetsWhatRoundingTookIfTold) {
   UnitRig rig(layer_fields({2}), make_method("variance", "compression.keep_rounding = false"));
   rig.gradient()[0] = 3.0f;
   rig.gradient()[1] = 5.0f;
-  rig.decode(info_of(0, 1.0), {rig.encode(info_of(0, 1.0))});
+  rig.decode(sparse_info(0, 1.0), {rig.encode(sparse_info(0, 1.0))});
   EXPECT_EQ(rig.gradient()[0], 4.0f);
   EXPECT_EQ(rig.gradient()[1], 4.0f);
   EXPECT_EQ(rig.residual()[0], 0.0f);
@@ -171,7 +164,7 @@ TEST(Variance, WordsAreTheDocumentedOnes) {
   const std::vector<float> values = {11.0f, 3.0f, 0.03f, -6.0f, 0.0f, 0.09f};
   UnitRig rig(layer_fields({6}), make_method("variance", ""));
   std::copy(values.begin(), values.end(), rig.gradient());
-  const StepInfo info = info_of(0, 1.0);
+  const StepInfo info = sparse_info(0, 1.0);
   std::vector<uint32_t> expected = {0x00000000u, 0x10000001u, 0x80000003u, 0x70000005u};
   const auto start = static_cast<uint32_t>(start_of(info, 1, 6));
   const auto first = std::find_if(expected.begin(), expected.end(),
@@ -195,7 +188,7 @@ TEST(Variance, SendsOnceTheMeanIsUnambiguous) {
     int step = 0;
     do {
       rig.gradient()[0] = rig.square()[0] = 1.0f;
-      rig.decode(info_of(step, 1.0), {rig.encode(info_of(step, 1.0))});
+      rig.decode(sparse_info(step, 1.0), {rig.encode(sparse_info(step, 1.0))});
       ++step;
     } while (rig.gradient()[0] == 0.0f && step < 10);
     EXPECT_EQ(step, steps) << alpha;
@@ -204,14 +197,14 @@ TEST(Variance, SendsOnceTheMeanIsUnambiguous) {
   for (int64_t step = 0; step < 20; ++step) {  // samples of changing sign never travel
     rig.gradient()[0] = step % 2 == 0 ? 1.0f : -1.0f;
     rig.square()[0] = 1.0f;
-    rig.decode(info_of(step, 1.0), {rig.encode(info_of(step, 1.0))});
+    rig.decode(sparse_info(step, 1.0), {rig.encode(sparse_info(step, 1.0))});
     EXPECT_EQ(rig.gradient()[0], 0.0f);
   }
 }
 
 TEST(Variance, PayloadsHaveTheStatedSize) {
   UnitRig rig(layer_fields({100, 1, 30}), make_method("variance", ""));
-  const StepInfo info = info_of(0, 0.1);
+  const StepInfo info = sparse_info(0, 0.1);
   const Message message = rig.compressor->message(rig.unit.spec, info, 0);
   EXPECT_EQ(message.bytes, 4 * (2 * 3 - 1) + 4 * (10 + 1 + 3));
   EXPECT_TRUE(message.variable);
@@ -229,7 +222,7 @@ TEST(Variance, EveryElementHasItsTurnUnderACap) {
   std::vector<int> sent(50, 0);
   for (int64_t step = 0; step < 200; ++step) {
     std::fill_n(rig.gradient(), 50, 1.0f);
-    const StepInfo info = info_of(step, 0.1);
+    const StepInfo info = sparse_info(step, 0.1);
     rig.decode(info, {rig.encode(info)});
     for (size_t i = 0; i < 50; ++i) sent[i] += rig.gradient()[i] != 0.0f;
   }
@@ -242,9 +235,9 @@ TEST(Variance, KeepsItsStateIfTheGradientIsNotFinite) {
   std::fill_n(rig.state.tensors[1].data<float>(), 8, 2.0f);
   std::fill_n(rig.gradient(), 8, std::numeric_limits<float>::infinity());
   rig.unit.finite = false;
-  const PayloadBytes payload = rig.encode(info_of(0, 0.5));
+  const PayloadBytes payload = rig.encode(sparse_info(0, 0.5));
   EXPECT_EQ(payload.size(), 4u);
-  rig.decode(info_of(0, 0.5), {payload});
+  rig.decode(sparse_info(0, 0.5), {payload});
   EXPECT_EQ(std::count(rig.gradient(), rig.gradient() + 8, 0.0f), 8);
   EXPECT_EQ(std::count(rig.residual(), rig.residual() + 8, 3.0f), 8);
   const float* v = rig.state.tensors[1].data<float>();
@@ -255,7 +248,7 @@ TEST(Variance, TakesTinyAndHugeNumbers) {
   UnitRig rig(layer_fields({4}), make_method("variance", ""));
   const float denormal = 1e-40f, most = std::numeric_limits<float>::max();
   std::fill_n(rig.gradient(), 4, denormal);  // their squares are 0, and so is the power below them
-  rig.decode(info_of(0, 1.0), {rig.encode(info_of(0, 1.0))});
+  rig.decode(sparse_info(0, 1.0), {rig.encode(sparse_info(0, 1.0))});
   EXPECT_EQ(std::count(rig.gradient(), rig.gradient() + 4, 0.0f), 4);
   EXPECT_EQ(rig.residual()[0], denormal);
 
@@ -263,7 +256,7 @@ TEST(Variance, TakesTinyAndHugeNumbers) {
   rig.gradient()[0] = most;
   rig.gradient()[1] = -0x1p126f;
   rig.square()[0] = rig.square()[1] = std::numeric_limits<float>::infinity();
-  rig.decode(info_of(1, 1.0), {rig.encode(info_of(1, 1.0))});
+  rig.decode(sparse_info(1, 1.0), {rig.encode(sparse_info(1, 1.0))});
   EXPECT_EQ(rig.gradient()[0], 0x1p127f);
   EXPECT_EQ(rig.gradient()[1], -0x1p126f);
   EXPECT_EQ(rig.residual()[0], most - 0x1p127f);
@@ -272,7 +265,7 @@ TEST(Variance, TakesTinyAndHugeNumbers) {
 
 TEST(Variance, RefusesMalformedPayloads) {
   UnitRig rig(layer_fields({8, 8}), make_method("variance", ""));
-  const StepInfo info = info_of(0, 0.5);
+  const StepInfo info = sparse_info(0, 0.5);
   const uint32_t one = 0x3f800000u;
   const auto error = [&](const std::vector<uint32_t>& words) {
     return error_of([&] { rig.decode(info, {payload_of(words)}); });
@@ -300,7 +293,7 @@ TEST(Variance, WorksOnALateStream) {
     now.gradient()[i] = later.gradient()[i] = std::sin(static_cast<float>(i));
     now.square()[i] = later.square()[i] = 0.5f;
   }
-  const StepInfo info = info_of(0, 0.1);
+  const StepInfo info = sparse_info(0, 0.1);
   const PayloadBytes payload = now.encode(info);
   const Tensor scratch({later.compressor->scratch_bytes(later.unit.spec, info)}, DType::u8);
   const Tensor out({later.compressor->message(later.unit.spec, info, 0).bytes}, DType::u8);

@@ -58,7 +58,7 @@ class LabWorker {
     compute_.threads = worker.threads;
     comm_.threads = setup.options.comm_threads;
     parameters_.emplace(compute_, std::vector<Parameter*>{&layer_}, std::vector<Buffer*>{});
-    optimizer_ = make_optimizer(*parameters_, setup.options.optimizer);
+    optimizer_ = setup.options.optimizer.recipe.make(*parameters_);
     Config config = setup.config;
     Methods chosen = choose_for(config, setup.options, layer_);
     for (Method& method : chosen.methods)

@@ -73,6 +73,12 @@ std::vector<ConfigKey> run_keys() {
   Config config;
   bind_run(config);
   std::vector<ConfigKey> keys = config.keys();
+  Config optimizer;
+  OptimizerRegistry::instance().find("optimizer", OptimizerOptions().kind).make(optimizer, 0.0);
+  std::erase_if(keys, [&](const ConfigKey& key) {
+    return std::ranges::any_of(optimizer.keys(),
+                               [&](const ConfigKey& own) { return own.name == key.name; });
+  });
   Config data;  // binding a data set also binds the default one's keys
   make_data_source(data);
   keys.push_back(data.keys().front());
@@ -124,6 +130,11 @@ std::vector<Section> data_sets() {
   return sections<DataRegistry>([](const auto& entry, Config& config) { entry.make(config); });
 }
 
+std::vector<Section> optimizers() {
+  return sections<OptimizerRegistry>(
+      [](const auto& entry, Config& config) { entry.make(config, 0.0); });
+}
+
 std::vector<Section> methods() {
   std::vector<Section> all;
   for (const std::string& name : method_names()) {
@@ -154,6 +165,8 @@ std::vector<Bind> all_binds() {
       binds.push_back([make = entry.make, facts](Config& config) { make(config, facts); });
   }
   for (const auto& [name, entry] : DataRegistry::instance().entries()) binds.push_back(entry.make);
+  for (const auto& [name, entry] : OptimizerRegistry::instance().entries())
+    binds.push_back([make = entry.make](Config& config) { make(config, 0.0); });
   for (const auto& [name, entry] : CompressorRegistry::instance().entries())
     binds.push_back([make = entry.make](Config& config) {
       make(config, {});
@@ -212,12 +225,14 @@ std::string config_reference() {
       "# Config reference\n\nPrinted by `wisp config --reference`. A config is TOML. `extends = "
       "\"base.toml\"` reads another file's keys first, and\n`key=value` on the command line comes "
       "last. An unknown key is an error. A later file, or the command line, may name\n"
-      "another model, data set or method. Keys that only the replaced one knows are then dropped, "
+      "another model, data set, optimizer or method. Keys that only the replaced one knows are "
+      "then dropped, "
       "and the log names them.\n\n"
       "## Every run\n\n" +
       table(run_keys()) + "Rows of `[[compression.policy]]`; the first match decides:\n\n" +
       table(policy_keys()) + chapter("Models (`model.name`)", models()) +
       chapter("Data sets (`data.name`)", data_sets()) +
+      chapter("Optimizers (`optimizer.kind`)", optimizers()) +
       chapter("Compression methods (`compression.method`)", methods());
   text.pop_back();  // leaves one line feed at the end
   return text;
@@ -225,7 +240,7 @@ std::string config_reference() {
 
 std::vector<ConfigKey> config_keys() {
   std::vector<ConfigKey> keys = run_keys();
-  for (const auto& part : {models(), data_sets(), methods()}) {
+  for (const auto& part : {models(), data_sets(), optimizers(), methods()}) {
     for (const Section& section : part)
       keys.insert(keys.end(), section.keys.begin(), section.keys.end());
   }

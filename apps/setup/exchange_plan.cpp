@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "distributed/exchange/message.h"
+#include "distributed/exchange/message_traffic.h"
 #include "distributed/gossip/told_unit.h"
 
 namespace wisp {

@@ -19,10 +19,10 @@ std::string joined(std::span<const std::string> names) {
 }
 
 CompressorSetup setup_of(const TrainOptions& options) {
-  const OptimizerOptions& o = options.optimizer;
-  CompressorSetup setup{options.workers, o.momentum(), !o.is_adamw() && o.sgd.nesterov,
-                        o.weight_decay()};
-  if (o.is_adamw()) setup.beta2 = o.adamw.beta2;
+  const OptimizerRecipe& recipe = options.optimizer.recipe;
+  CompressorSetup setup{options.workers, recipe.momentum.rate, recipe.momentum.nesterov,
+                        options.optimizer.weight_decay};
+  setup.beta2 = recipe.beta2.value_or(0.0);
   return setup;
 }
 
@@ -56,8 +56,7 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::strin
   setup.buckets = options.buckets;
   setup.device = options.target();
   setup.guard = options.guard;
-  setup.optimizer_arenas =
-      options.optimizer.is_adamw() ? 2 : static_cast<int>(options.optimizer.sgd.momentum > 0.0);
+  setup.optimizer_arenas = options.optimizer.recipe.arenas;
   setup.step = {options.clip, options.overlap};
   return entries.at(name).make(config, setup);
 }
@@ -133,6 +132,21 @@ void check_home(const Config& config, const std::string& name, const std::string
       given, "; set it to 0");
 }
 
+/// What is wrong with a method's result that optimizer `kind` does not accept.
+std::string unusable(UpdateRule result, const std::string& kind) {
+  switch (result) {
+    case UpdateRule::update:
+      return concat(" returns finished updates instead of gradients, which ", kind,
+                    " cannot use; use optimizer.kind = \"sgd\" or another method");
+    case UpdateRule::momentum:
+      return " returns Adam's first moment and needs Adam's second one; use "
+             "optimizer.kind = \"adamw\"";
+    case UpdateRule::gradient:
+      break;
+  }
+  return concat(" returns gradients, which ", kind, " cannot use");
+}
+
 void check(const Config& config, const std::string& name, const Traits& traits, Scope scope,
            const TrainOptions& options) {
   WISP_CHECK(std::count(traits.scopes.begin(), traits.scopes.end(), scope) > 0,
@@ -148,25 +162,17 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
       " has a residual or momentum that would lose the clipped part, or returns no gradient; "
       "use clip.where = \"auto\" or \"local\"");
   const OptimizerOptions& o = options.optimizer;
-  if (o.is_adamw()) {
-    WISP_CHECK(traits.result != UpdateRule::update, config.where("optimizer.kind"), ": method ",
-               name,
-               " returns finished updates instead of gradients, which AdamW cannot use; "
-               "use optimizer.kind = \"sgd\" or another method");
-  } else {
-    WISP_CHECK(traits.result != UpdateRule::momentum, config.where("optimizer.kind"), ": method ",
-               name,
-               " returns Adam's first moment and needs Adam's second one; use "
-               "optimizer.kind = \"adamw\"");
-    WISP_CHECK(traits.momentum != Home::compressor || o.sgd.dampening == 0.0,
-               config.where("optimizer.dampening"), ": method ", name,
-               " applies the momentum itself, without dampening; optimizer.dampening is ",
-               o.sgd.dampening, ", expected 0");
-  }
-  check_home(config, name, "momentum", o.is_adamw() ? "optimizer.beta1" : "optimizer.momentum",
-             traits.momentum, traits.result == UpdateRule::gradient, o.momentum());
+  const OptimizerRecipe::Momentum& momentum = o.recipe.momentum;
+  WISP_CHECK(o.accepts(traits.result), config.where("optimizer.kind"), ": method ", name,
+             unusable(traits.result, o.kind));
+  WISP_CHECK(traits.momentum != Home::compressor || momentum.dampening == 0.0,
+             config.where("optimizer.dampening"), ": method ", name,
+             " applies the momentum itself, without dampening; optimizer.dampening is ",
+             momentum.dampening, ", expected 0");
+  check_home(config, name, "momentum", momentum.key, traits.momentum,
+             traits.result == UpdateRule::gradient, momentum.rate);
   check_home(config, name, "weight_decay", "optimizer.weight_decay", traits.decay,
-             traits.result != UpdateRule::update, o.weight_decay());
+             traits.result != UpdateRule::update, o.weight_decay);
 }
 
 void remark_on_one_worker(const TrainOptions& options, Methods& chosen) {

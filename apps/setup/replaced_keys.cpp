@@ -23,6 +23,8 @@ std::vector<ConfigKey> known_keys(Config config) {
     }
   };
   TrainOptions options;
+  Config defaults;
+  options.optimizer = OptimizerOptions::bind(defaults);
   Facts facts{.inputs = {{.name = "input", .sample = {32, 32, 3}}}, .classes = 10};
   attempt([&] { config.bind("model.name", options.model, ""); });
   const std::string model = options.model;

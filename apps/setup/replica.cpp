@@ -73,7 +73,10 @@ Replica::Replica(const Shared& shared, Worker& worker)
   const std::vector<Parameter*> declared = model_->parameters();
   freeze(config, declared);
   parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
-  optimizer_ = make_optimizer(*parameters_, options_.optimizer);
+  optimizer_ = options_.optimizer.recipe.make(*parameters_);
+  WISP_CHECK(std::ssize(optimizer_->arenas()) == options_.optimizer.recipe.arenas, "optimizer ",
+             options_.optimizer.kind, " has ", optimizer_->arenas().size(),
+             " arenas, but its recipe says ", options_.optimizer.recipe.arenas);
   if (options_.ema.decay > 0.0) ema_.emplace(compute_, *parameters_, options_.ema);
   saved_buffers_ = compute_.empty(parameters_->buffer_arena().shape(), parameters_->dtype());
   Methods chosen = choose_methods(config, options_, parameters_->segments());

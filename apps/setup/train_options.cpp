@@ -215,6 +215,7 @@ void bind_training(Config& config, TrainOptions& o) {
 
 void bind_optimizer(Config& config, TrainOptions& o) {
   o.optimizer = OptimizerOptions::bind(config);
+  o.notices.insert(o.notices.end(), o.optimizer.notices.begin(), o.optimizer.notices.end());
   o.schedule = LrSchedule::bind(config, static_cast<double>(o.epochs));
   o.ema = EmaOptions::bind(config);
   config.bind("clip.norm", o.clip.norm,

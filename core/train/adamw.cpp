@@ -101,11 +101,10 @@ void check(const AdamWOptions& o, const Name& name) {
 
 AdamWOptions AdamWOptions::bind(Config& config) {
   AdamWOptions options;
-  config.bind("optimizer.beta1", options.beta1, "adamw: decay rate of the first moment, in [0, 1)");
-  config.bind("optimizer.beta2", options.beta2,
-              "adamw: decay rate of the second moment, in [0, 1)");
+  config.bind("optimizer.beta1", options.beta1, "decay rate of the first moment, in [0, 1)");
+  config.bind("optimizer.beta2", options.beta2, "decay rate of the second moment, in [0, 1)");
   config.bind("optimizer.eps", options.eps,
-              "adamw: constant added to the root of the second moment, above 0");
+              "constant added to the root of the second moment, above 0");
   check(options, [&](const std::string& name) {
     return concat(config.where("optimizer." + name), ": optimizer.", name);
   });

@@ -1,31 +1,26 @@
-// The choice of an optimizer and its options: the keys "optimizer.…". Plain values.
+// The choice of an optimizer: the keys "optimizer.…". A value; any thread.
 #pragma once
 
-#include <memory>
 #include <string>
+#include <vector>
 
-#include "core/train/adamw.h"
-#include "core/train/sgd.h"
+#include "core/train/optimizer_recipe.h"
 
 namespace wisp {
 
 struct OptimizerOptions {
-  std::string kind = "sgd";  // sgd | adamw
-  double lr = 0.1;           // base learning rate; a schedule scales it
-  SgdOptions sgd;
-  AdamWOptions adamw;
+  std::string kind = "sgd";
+  double lr = 0.1;  // base learning rate; a schedule scales it
+  double weight_decay = 0.0;
+  OptimizerRecipe recipe;            // cannot make anything before bind()
+  std::vector<std::string> notices;  // for the user, a line each
 
-  /// Binds and checks the keys of both kinds.
+  /// Binds and checks the keys that all optimizers share, and those of the chosen one. Keys of
+  /// other optimizers are forgotten with a notice, because `extends` and earlier versions leave
+  /// them.
   static OptimizerOptions bind(Config& config);
 
-  bool is_adamw() const { return kind == "adamw"; }
-  /// Decay rate of the first moment: SGD's momentum, Adam's beta1.
-  double momentum() const { return is_adamw() ? adamw.beta1 : sgd.momentum; }
-  double weight_decay() const { return sgd.weight_decay; }  // one key for both kinds
+  bool accepts(UpdateRule rule) const;
 };
-
-/// `parameters` must outlive the optimizer.
-std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters,
-                                          const OptimizerOptions& options);
 
 }  // namespace wisp

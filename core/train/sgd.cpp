@@ -98,10 +98,10 @@ void check(const SgdOptions& o, const Name& name) {
 
 SgdOptions SgdOptions::bind(Config& config) {
   SgdOptions options;
-  config.bind("optimizer.momentum", options.momentum, "sgd: momentum, in [0, 1)");
-  config.bind("optimizer.nesterov", options.nesterov, "sgd: Nesterov momentum");
+  config.bind("optimizer.momentum", options.momentum, "momentum, in [0, 1)");
+  config.bind("optimizer.nesterov", options.nesterov, "Nesterov momentum");
   config.bind("optimizer.dampening", options.dampening,
-              "sgd: share of the gradient left out of the momentum, in [0, 1)");
+              "share of the gradient left out of the momentum, in [0, 1)");
   check(options, [&](const std::string& name) {
     return concat(config.where("optimizer." + name), ": optimizer.", name);
   });

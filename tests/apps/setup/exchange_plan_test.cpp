@@ -10,7 +10,7 @@
 #include "apps/lab/exchange_table.h"
 #include "compression/error_feedback.h"
 #include "distributed/averaging/gradient_averaging.h"
-#include "distributed/exchange/message.h"
+#include "distributed/exchange/message_traffic.h"
 #include "distributed/exchange/wire_header.h"
 #include "tests/support/error_of.h"
 #include "tests/support/exchange_plans.h"

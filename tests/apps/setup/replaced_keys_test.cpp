@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "apps/setup/prepared.h"
 #include "tests/support/error_of.h"
@@ -70,6 +71,21 @@ TEST(ReplacedKeys, OnTheCommandLineToo) {
   const Prepared run = files.prepare({"model.name=mlp", "data.name=synthetic"});
   ASSERT_EQ(run.notices().size(), 1u);
   EXPECT_NE(run.notices()[0].find("model.dropout"), std::string::npos);
+}
+
+TEST(ReplacedKeys, OfAnOptimizerHaveNoEffect) {
+  for (const auto& [base, kind, key, line] :
+       {std::tuple("[optimizer]\nkind = 'adamw'\nbeta2 = 0.9\n", "sgd", "optimizer.beta2", 3),
+        std::tuple("[optimizer]\nnesterov = true\n", "adamw", "optimizer.nesterov", 2)}) {
+    const Derived files(std::string("data.name = 'synthetic'\nmodel.name = 'mlp'\n") + base);
+    const Prepared run = files.prepare({std::string("optimizer.kind=") + kind});
+    ASSERT_EQ(run.notices().size(), 1u);
+    EXPECT_EQ(run.notices()[0],
+              std::string("keys of other optimizers have no effect with optimizer.kind ") + kind +
+                  ": " + key + " (" + files.place(line + 2) + ")");
+    EXPECT_FALSE(has(run, key));
+    EXPECT_TRUE(Prepared(Config::from_text(run.config().resolved(), "again")).notices().empty());
+  }
 }
 
 /// Keys fall away for every key that selects a component, in its own section or in another.

@@ -221,7 +221,7 @@ TEST(BadConfig, WeightDecayHasOneHome) {
 
 TEST(BadConfig, AMethodThatOwnsTheMomentumKnowsTheOptimizer) {
   EXPECT_EQ(refusal({"compression.method=dgc", "optimizer.kind=adamw"}),
-            "command line: method dgc returns finished updates instead of gradients, which AdamW "
+            "command line: method dgc returns finished updates instead of gradients, which adamw "
             "cannot use; use optimizer.kind = \"sgd\" or another method");
   EXPECT_EQ(refusal({"compression.method=dgc", "optimizer.dampening=0.5"}),
             "command line: method dgc applies the momentum itself, without dampening; "
@@ -236,6 +236,8 @@ TEST(BadConfig, AMethodThatOwnsTheMomentumKnowsTheOptimizer) {
 }
 
 TEST(BadConfig, ValuesOutOfRangeAreFoundBeforeAnythingRuns) {
+  EXPECT_EQ(refusal({"optimizer.kind=adamw", "optimizer.beta1=1.0"}),
+            "command line: optimizer.beta1 is 1, expected 0 <= beta1 < 1");
   for (const auto& [override, message] : std::vector<std::pair<std::string, std::string>>{
            {"optimizer.momentum=1.5", "expected 0 <= momentum < 1"},
            {"optimizer.weight_decay=-1.0", "expected 0 or more"},
@@ -243,7 +245,6 @@ TEST(BadConfig, ValuesOutOfRangeAreFoundBeforeAnythingRuns) {
            {"train.batch=0", "expected 1 or more"},
            {"train.log_every=0", "expected 1 or more"},
            {"optimizer.kind=lamb", "known: adamw, sgd"},
-           {"optimizer.beta1=1.0", "expected 0 <= beta1 < 1"},
            {"ema.decay=1.0", "expected 0 <= decay < 1"},
            {"train.freeze=[\"nonesuch\"]", "nearest: layer"},
            {"clip.scope=tensor", "known: model, layer"},

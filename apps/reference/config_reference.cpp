@@ -225,8 +225,7 @@ std::string config_reference() {
       "# Config reference\n\nPrinted by `wisp config --reference`. A config is TOML. `extends = "
       "\"base.toml\"` reads another file's keys first, and\n`key=value` on the command line comes "
       "last. An unknown key is an error. A later file, or the command line, may name\n"
-      "another model, data set, optimizer or method. Keys that only the replaced one knows are "
-      "then dropped, "
+      "another model, data set, optimizer or method. Keys of the replaced one are then dropped, "
       "and the log names them.\n\n"
       "## Every run\n\n" +
       table(run_keys()) + "Rows of `[[compression.policy]]`; the first match decides:\n\n" +

@@ -67,7 +67,7 @@ std::vector<std::string> finish(Config& config, const std::string& methods) {
       config.finish();
       break;
     } catch (const UnknownKey& unknown) {
-      const std::string key = unknown.key();
+      const std::string& key = unknown.key();
       if (!layers) {
         layers.emplace();
         for (const Config& earlier : config.earlier()) layers->emplace_back(earlier);

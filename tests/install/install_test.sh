@@ -77,6 +77,7 @@ read -ra libs <<<"$(pkg-config --libs wisp)"
 
 # pkg-config, with the compiler alone.
 "$cxx" -O1 "${cflags[@]}" "$examples/train.cpp" -o "$work/train" "${libs[@]}"
+cp "$examples/train.toml" "$work"
 (cd "$work" && ./train) | tail -n 1 | grep -q 'fewer than dense$' || fail "the program of pkg-config did not train"
 again=0
 (cd "$work" && ./train) >"$work/again.log" 2>&1 || again=$?

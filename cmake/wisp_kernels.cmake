@@ -29,7 +29,7 @@ function(wisp_kernels target)
   elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
     set(options -ffp-contract=off)
   elseif(WISP_SANITIZE)
-    set(options ${wisp_exact_flags} ${wisp_sanitizer_flags})
+    set(options ${wisp_exact_flags} ${wisp_sanitizer_flags} -O1)  # the rest has -O0 with AddressSanitizer
   else()
     set(options ${wisp_kernel_flags})
   endif()

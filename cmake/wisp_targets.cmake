@@ -191,13 +191,19 @@ function(wisp_test name)
   wisp_test_settings(${name})
 endfunction()
 
-# wisp_test_in_halves(NAME): a second entry of ctest, NAME_2, so that two processes share the tests of a long program.
-function(wisp_test_in_halves name)
-  add_test(NAME ${name}_2 COMMAND ${name})
-  wisp_test_settings(${name}_2)
-  set_property(TEST ${name} ${name}_2 APPEND PROPERTY ENVIRONMENT GTEST_TOTAL_SHARDS=2)
-  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT GTEST_SHARD_INDEX=0)
-  set_property(TEST ${name}_2 APPEND PROPERTY ENVIRONMENT GTEST_SHARD_INDEX=1)
+# wisp_test_in_parts(NAME COUNT): entries of ctest NAME_2 to NAME_COUNT beside NAME, so that processes share the tests of a
+# long program.
+function(wisp_test_in_parts name count)
+  foreach(part RANGE 1 ${count})
+    set(entry ${name})
+    if(part GREATER 1)
+      set(entry ${name}_${part})
+      add_test(NAME ${entry} COMMAND ${name})
+      wisp_test_settings(${entry})
+    endif()
+    math(EXPR index "${part} - 1")
+    set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT GTEST_TOTAL_SHARDS=${count} GTEST_SHARD_INDEX=${index})
+  endforeach()
 endfunction()
 
 # The mpirun of tests: more processes than cores, and root in containers. Open MPI itself leaks.

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kRun = R"(
 threads = 1
 model = { name = "mlp", hidden = [32] }
-data = { name = "synthetic", train_count = 48, test_count = 8, threads = 0 }
+data = { name = "synthetic", side = 8, train_count = 48, test_count = 8, threads = 0 }
 train = { batch = 48, backend = "reference" }
 )";
 

@@ -16,18 +16,25 @@ install(DIRECTORY ${wisp_header_folders} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   PATTERN distributed/communicator/mpi_session.h EXCLUDE
   PATTERN apps/commands EXCLUDE
   PATTERN apps/configs EXCLUDE)
+include(wisp_test_kit)
+set(wisp_test_kit ${CMAKE_INSTALL_DATADIR}/wisp/test_kit)
+list(TRANSFORM wisp_test_kit_headers PREPEND tests/support/)
+install(FILES ${wisp_test_kit_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wisp/tests/support)
+install(FILES tests/support/gradcheck.cpp tests/support/test_replica.cpp DESTINATION ${wisp_test_kit})
 # "core/ops.h" becomes "wisp/core/ops.h", so that a user's own folders of these names are never in the way.
 list(JOIN wisp_header_folders "|" wisp_header_folders)
+string(APPEND wisp_header_folders "|tests")
 install(CODE "set(folders \"${wisp_header_folders}\")\nset(include \"${CMAKE_INSTALL_INCLUDEDIR}\")")
 install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/qualify_includes.cmake)
 
 install(EXPORT wisp DESTINATION ${wisp_package} NAMESPACE wisp:: FILE wisp-targets.cmake)
 configure_package_config_file(cmake/wisp-config.cmake.in ${PROJECT_BINARY_DIR}/wisp-config.cmake
-  INSTALL_DESTINATION ${wisp_package} NO_SET_AND_CHECK_MACRO)
+  INSTALL_DESTINATION ${wisp_package} PATH_VARS wisp_test_kit NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/wisp-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/wisp-config.cmake ${PROJECT_BINARY_DIR}/wisp-config-version.cmake
   cmake/FindOneDNN.cmake cmake/FindKissFFT.cmake cmake/FindOpenCV.cmake
-  cmake/FindSndFile.cmake cmake/FindCudaLibraries.cmake cmake/wisp_kernels.cmake DESTINATION ${wisp_package})
+  cmake/FindSndFile.cmake cmake/FindCudaLibraries.cmake cmake/wisp_kernels.cmake cmake/wisp_test_kit.cmake
+  DESTINATION ${wisp_package})
 
 file(RELATIVE_PATH wisp_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 list(JOIN wisp_exact_flags " " wisp_pc_flags)

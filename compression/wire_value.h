@@ -134,11 +134,4 @@ void dispatch_wire(WireFormat format, const F& f) {
   }
 }
 
-/// *at = value for loops: g++ does not vectorise the copy of a struct.
-template <class T>
-WISP_HD inline void store(T* at, T value) {
-  at->bits = value.bits;
-}
-WISP_HD inline void store(float* at, float value) { *at = value; }
-
 }  // namespace wisp

@@ -12,6 +12,8 @@
 // tensors compressed too (with "rank" they are sent whole). Ours: ceil instead of floor in B;
 // starts drawn by field and step, not by one generator. Sharing, feedback, the place of momentum
 // and the scope are options, because it is unknown which of them are the paper's three parameters.
+#include <type_traits>
+
 #include "compression/error_feedback.h"
 #include "compression/slices.h"
 #include "compression/sparse/cyclic_run.h"
@@ -35,6 +37,16 @@ struct SendBlock {
   }
 };
 
+/// *at = value for loops: g++ does not vectorise the copy of a struct.
+template <class Value>
+WISP_HD inline void assign(Value* at, Value value) {
+  if constexpr (std::is_same_v<Value, float>) {
+    *at = value;
+  } else {
+    at->bits = value.bits;
+  }
+}
+
 /// Sends a block with a residual and no masking; short enough to be vectorised.
 template <class Value>
 struct SendBlockOfSum {
@@ -45,7 +57,7 @@ struct SendBlockOfSum {
   WISP_HD void operator()(int64_t i) const {
     const float a = gain * residual[i] + gradient[i];
     const Value value = to_wire<Value>(within(most, a));
-    store(out + i, value);
+    assign(out + i, value);
     const float part = static_cast<float>(value);
     residual[i] = a == part ? 0.0f : a - part;
   }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the present build, moves it, and uses it as a user would: a project (the examples) through CMake, a program
-# through pkg-config, the headers beside folders of the same names.
+# Installs the present build, moves it, and uses it as a user would: a project (the examples) and tests through CMake, a
+# program through pkg-config, the headers beside folders of the same names.
 #
 #   install_test.sh SOURCE BUILD CXX GENERATOR
 set -euo pipefail
@@ -53,6 +53,21 @@ grep -q '"bytes_encoded": 5100.0' "$work/run/summary.json" || fail "fp8 makes th
 loop=$("$work/build/example_loop") || fail "example_loop ends with $?"
 grep -Eq '^step 200: loss 0\.[0-3][0-9]*, [0-9]+ bytes sent instead of [0-9]+$' <<<"$loop" ||
   fail "example_loop did not learn in 200 steps: $loop"
+
+# A user's tests of a layer and a method, with the kit of the guides.
+mkdir "$work/tests"
+echo "cmake_minimum_required(VERSION 3.25)
+project(own_tests LANGUAGES CXX)
+find_package(wisp 0.1 REQUIRED)
+add_executable(own_test $source/tests/examples/fp8_test.cpp $source/tests/examples/prelu_test.cpp)
+wisp_kernels(own_test $examples/fp8.cpp $examples/prelu.cpp)
+target_include_directories(own_test PRIVATE $prefix/share/wisp)
+wisp_test_kit(own_test)
+target_link_libraries(own_test PRIVATE wisp::train)" >"$work/tests/CMakeLists.txt"
+cmake -S "$work/tests" -B "$work/tests/build" -G "$generator" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug \
+  -DCMAKE_PREFIX_PATH="$prefix" >"$work/tests.log" || fail "$(<"$work/tests.log")"
+cmake --build "$work/tests/build" >"$work/tests.log" || fail "$(<"$work/tests.log")"
+"$work/tests/build/own_test" --gtest_brief=1 || fail "tests of the installed kit"
 
 # Another version than the one asked for is refused.
 mkdir "$work/later"

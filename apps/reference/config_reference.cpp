@@ -48,7 +48,7 @@ std::string cell(std::string text) {
 
 std::string table(const std::vector<ConfigKey>& keys) {
   if (keys.empty()) return "No keys of its own.\n\n";
-  std::string text = "| key | type | default | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
+  std::string text = "| key | type | default | unit | meaning |\n|---|---|---|---|---|\n";
   for (const ConfigKey& key : keys)
     text += fmt::format("| `{}` | {} | `{}` | {} | {} |\n", key.name, key.type, cell(key.initial),
                         unit_of(key.name), cell(key.meaning));
@@ -73,10 +73,11 @@ std::vector<ConfigKey> run_keys() {
   Config config;
   bind_run(config);
   std::vector<ConfigKey> keys = config.keys();
-  Config optimizer;
-  OptimizerRegistry::instance().find("optimizer", OptimizerOptions().kind).make(optimizer, 0.0);
+  Config components;
+  OptimizerRegistry::instance().find("optimizer", OptimizerOptions().kind).make(components, 0.0);
+  ScheduleRegistry::instance().find("schedule", LrSchedule().kind).make(components, 1.0);
   std::erase_if(keys, [&](const ConfigKey& key) {
-    return std::ranges::any_of(optimizer.keys(),
+    return std::ranges::any_of(components.keys(),
                                [&](const ConfigKey& own) { return own.name == key.name; });
   });
   Config data;  // binding a data set also binds the default one's keys
@@ -135,6 +136,11 @@ std::vector<Section> optimizers() {
       [](const auto& entry, Config& config) { entry.make(config, 0.0); });
 }
 
+std::vector<Section> schedules() {
+  return sections<ScheduleRegistry>(
+      [](const auto& entry, Config& config) { entry.make(config, 1.0); });
+}
+
 std::vector<Section> methods() {
   std::vector<Section> all;
   for (const std::string& name : method_names()) {
@@ -167,6 +173,8 @@ std::vector<Bind> all_binds() {
   for (const auto& [name, entry] : DataRegistry::instance().entries()) binds.push_back(entry.make);
   for (const auto& [name, entry] : OptimizerRegistry::instance().entries())
     binds.push_back([make = entry.make](Config& config) { make(config, 0.0); });
+  for (const auto& [name, entry] : ScheduleRegistry::instance().entries())
+    binds.push_back([make = entry.make](Config& config) { make(config, 1.0); });
   for (const auto& [name, entry] : CompressorRegistry::instance().entries())
     binds.push_back([make = entry.make](Config& config) {
       make(config, {});
@@ -225,13 +233,15 @@ std::string config_reference() {
       "# Config reference\n\nPrinted by `wisp config --reference`. A config is TOML. `extends = "
       "\"base.toml\"` reads another file's keys first, and\n`key=value` on the command line comes "
       "last. An unknown key is an error. A later file, or the command line, may name\n"
-      "another model, data set, optimizer or method. Keys of the replaced one are then dropped, "
-      "and the log names them.\n\n"
+      "another model, data set, optimizer, schedule or method. Keys of the replaced one are then "
+      "dropped, and the log\nnames them; so are keys of optimizers and schedules that are not "
+      "chosen.\n\n"
       "## Every run\n\n" +
       table(run_keys()) + "Rows of `[[compression.policy]]`; the first match decides:\n\n" +
       table(policy_keys()) + chapter("Models (`model.name`)", models()) +
       chapter("Data sets (`data.name`)", data_sets()) +
       chapter("Optimizers (`optimizer.kind`)", optimizers()) +
+      chapter("Learning-rate schedules (`schedule.kind`)", schedules()) +
       chapter("Compression methods (`compression.method`)", methods());
   text.pop_back();  // leaves one line feed at the end
   return text;
@@ -239,7 +249,7 @@ std::string config_reference() {
 
 std::vector<ConfigKey> config_keys() {
   std::vector<ConfigKey> keys = run_keys();
-  for (const auto& part : {models(), data_sets(), optimizers(), methods()}) {
+  for (const auto& part : {models(), data_sets(), optimizers(), schedules(), methods()}) {
     for (const Section& section : part)
       keys.insert(keys.end(), section.keys.begin(), section.keys.end());
   }

@@ -9,7 +9,8 @@
 namespace wisp {
 
 /// Every key with type, default, unit and meaning, as Markdown: first the keys of every run, then
-/// those of each linked model, data set and compression method. docs/config.md is this text.
+/// those of each linked model, data set, optimizer, schedule and compression method. docs/config.md
+/// is this text.
 std::string config_reference();
 
 /// All keys of config_reference(). A name that several components bind occurs once for each.

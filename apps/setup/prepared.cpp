@@ -46,9 +46,9 @@ Prepared::Prepared(Config config)
     : config_(std::move(config)),
       options_(TrainOptions::bind(config_, world())),
       source_(make_data_source(config_)) {
-  WISP_CHECK(options_.schedule.kind != "plateau" || has_validation(),
-             config_.where("schedule.kind"),
-             ": schedule.kind is \"plateau\", which needs a validation split; set data.validation");
+  WISP_CHECK(!options_.schedule.of_kind.plateau || has_validation(), config_.where("schedule.kind"),
+             ": schedule.kind is \"", options_.schedule.kind,
+             "\", which needs a validation split; set data.validation");
   facts_ = facts_of(config_, options_, *source_);
   const std::unique_ptr<Model> model = make_model(options_.model, config_, facts_);
   metrics_ = model->metrics();

@@ -62,7 +62,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
       comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,
                         shared.options.comm_threads)),
       upload_(compute_),
-      plateau_(options_.schedule),
+      plateau_(options_.schedule.of_kind.plateau),
       skipped_in_a_row_({1}, DType::i64),
       traffic_({6}, DType::i64) {
   Config config = shared.config;
@@ -419,7 +419,7 @@ std::vector<SavedState> Replica::state() {
   if (ema_) {
     for (const SavedState& average : ema_->state(sharing)) saved.push_back(average);
   }
-  if (options_.schedule.kind == "plateau")
+  if (options_.schedule.of_kind.plateau)
     saved.push_back({"schedule", plateau_.state(), Sharing::shared});
   saved.push_back(tally_->state());
   for (size_t i = 0; i < carried_->whole().size(); ++i)

@@ -217,6 +217,7 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   o.optimizer = OptimizerOptions::bind(config);
   o.notices.insert(o.notices.end(), o.optimizer.notices.begin(), o.optimizer.notices.end());
   o.schedule = LrSchedule::bind(config, static_cast<double>(o.epochs));
+  o.notices.insert(o.notices.end(), o.schedule.notices.begin(), o.schedule.notices.end());
   o.ema = EmaOptions::bind(config);
   config.bind("clip.norm", o.clip.norm,
               "bound of the gradient's L2 norm, 0 or more; 0: no clipping");
@@ -231,9 +232,9 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   config.bind("clip.local_factor", o.clip.local_factor,
               "local: bound of a worker's own gradient, as a multiple of clip.norm, 0 or more; 0: "
               "sqrt(workers), with which independent gradients have a mean of norm clip.norm");
-  WISP_CHECK(o.schedule.kind != "plateau" || o.eval_every > 0, config.where("train.eval_every"),
-             ": train.eval_every is ", o.eval_every,
-             ", but schedule.kind = \"plateau\" needs evaluations; expected 1 or more");
+  WISP_CHECK(!o.schedule.of_kind.plateau || o.eval_every > 0, config.where("train.eval_every"),
+             ": train.eval_every is ", o.eval_every, ", but schedule.kind = \"", o.schedule.kind,
+             "\" needs evaluations; expected 1 or more");
   at_least(config, "clip.norm", o.clip.norm, 0.0);
   at_least(config, "clip.local_factor", o.clip.local_factor, 0.0);
   one_of(config, "clip.scope", o.clip_scope, {"model", "layer"});

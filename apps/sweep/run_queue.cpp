@@ -12,6 +12,7 @@
 
 #include "apps/run/run_directory.h"
 #include "apps/run/run_record.h"
+#include "apps/setup/prepared.h"
 #include "apps/version.h"
 #include "core/base/error.h"
 #include "core/io/checkpoint_directory.h"
@@ -38,11 +39,21 @@ std::string last_line(const std::string& path) {
   return last;
 }
 
+/// A saved configuration as the present program writes it, which may have fewer keys. The text
+/// itself if this program refuses it.
+std::string resolved_anew(const std::string& saved) {
+  try {
+    return Prepared(Config::from_text(saved, "saved")).config().resolved();
+  } catch (const Error&) {
+    return saved;
+  }
+}
+
 /// The keys that differ, except `places`.
 std::vector<ConfigDifference> differences(const std::string& saved, const std::string& wanted,
                                           const std::vector<std::string>& places) {
   RunRecord a, b;
-  a.config = Config::from_text(saved, "saved").given_values();
+  a.config = Config::from_text(resolved_anew(saved), "saved").given_values();
   b.config = Config::from_text(wanted, "wanted").given_values();
   std::vector<ConfigDifference> all = config_differences({a, b});
   std::erase_if(all, [&](const ConfigDifference& difference) {

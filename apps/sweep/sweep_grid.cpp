@@ -88,7 +88,9 @@ class Binder {
         if (values[a]) run.overrides.push_back(axes_[a].key + "=" + *values[a]);
       }
       try {
-        run.config = Prepared(load_(run.overrides)).config().resolved();
+        const Prepared prepared(load_(run.overrides));
+        if (leave_out_idle(prepared.config(), values)) continue;
+        run.config = prepared.config().resolved();
       } catch (const UnknownKey& error) {
         const size_t axis = axis_of(error.key());
         if (axis == axes_.size()) throw;
@@ -105,11 +107,25 @@ class Binder {
   /// Throws the error for the first axis that no combination knows.
   void finish() const {
     for (size_t a = 0; a < axes_.size(); ++a) {
-      if (!known_[a] && unknown_[a]) throw UnknownKey(*unknown_[a]);
+      if (known_[a]) continue;
+      if (unknown_[a]) throw UnknownKey(*unknown_[a]);
+      WISP_CHECK(false, "sweep: ", axes_[a].key, " has no effect in any of these runs");
     }
   }
 
  private:
+  /// Leaves out the keys that a configuration has forgotten, as they belong to a component that it
+  /// does not choose. Returns whether there are such keys.
+  bool leave_out_idle(const Config& config, std::vector<std::optional<std::string>>& values) const {
+    bool idle = false;
+    for (size_t a = 0; a < axes_.size(); ++a) {
+      if (!values[a] || config.given(axes_[a].key)) continue;
+      values[a].reset();
+      idle = true;
+    }
+    return idle;
+  }
+
   size_t axis_of(const std::string& key) const {
     const auto found = std::find_if(axes_.begin(), axes_.end(),
                                     [&](const SweepAxis& axis) { return axis.key == key; });

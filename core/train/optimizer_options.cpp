@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/io/input_file.h"
 #include "core/train/adamw.h"
+#include "core/train/idle_keys.h"
 #include "core/train/sgd.h"
 
 namespace wisp {
@@ -46,24 +47,6 @@ const OptimizerRegistration adamw("adamw",
                                   "learning rate (Loshchilov & Hutter 2019)",
                                   make_adamw);
 
-/// Forgets given keys that only other optimizers have. Returns a notice if there are such keys.
-std::vector<std::string> forget_idle_keys(Config& config, const std::string& kind) {
-  std::string idle;
-  for (const auto& [name, entry] : OptimizerRegistry::instance().entries()) {
-    Config defaults;
-    entry.make(defaults, 0.0);
-    for (const ConfigKey& key : defaults.keys()) {
-      const bool bound = std::ranges::any_of(
-          config.keys(), [&](const ConfigKey& own) { return own.name == key.name; });
-      if (bound || !config.given(key.name)) continue;
-      idle += concat(idle.empty() ? "" : ", ", key.name, " (", config.where(key.name), ")");
-      config.forget(key.name);
-    }
-  }
-  if (idle.empty()) return {};
-  return {concat("keys of other optimizers have no effect with optimizer.kind ", kind, ": ", idle)};
-}
-
 }  // namespace
 
 OptimizerOptions OptimizerOptions::bind(Config& config) {
@@ -83,7 +66,8 @@ OptimizerOptions OptimizerOptions::bind(Config& config) {
         return OptimizerRegistry::instance().find("optimizer.kind", options.kind);
       });
   options.recipe = *entry.make(config, options.weight_decay);
-  options.notices = forget_idle_keys(config, options.kind);
+  options.notices =
+      forget_idle_keys(config, "optimizer", options.kind, keys_of_all<OptimizerRegistry>(0.0));
   return options;
 }
 

@@ -5,21 +5,21 @@
 
 namespace wisp {
 
-Plateau::Plateau(const LrSchedule& schedule) : schedule_(schedule) {
+Plateau::Plateau(const std::optional<PlateauOptions>& options) : options_(options) {
   words()[kFactor] = 1.0;
   words()[kBest] = std::numeric_limits<double>::infinity();
 }
 
 void Plateau::observe(double loss) {
-  if (schedule_.kind != "plateau") return;
+  if (!options_) return;
   double* state = words();
-  if (loss < state[kBest] * (1.0 - schedule_.threshold)) {
+  if (loss < state[kBest] * (1.0 - options_->threshold)) {
     state[kBest] = loss;
     state[kBad] = 0.0;
     return;
   }
-  if (++state[kBad] <= static_cast<double>(schedule_.patience)) return;
-  state[kFactor] = std::max(schedule_.min_factor, state[kFactor] * schedule_.factor);
+  if (++state[kBad] <= static_cast<double>(options_->patience)) return;
+  state[kFactor] = std::max(options_->min_factor, state[kFactor] * options_->factor);
   state[kBad] = 0.0;
 }
 

@@ -9,12 +9,12 @@ namespace wisp {
 
 class Plateau {
  public:
-  /// The factor stays 1 for any other kind of schedule.
-  explicit Plateau(const LrSchedule& schedule);
+  /// The factor stays 1 without options.
+  explicit Plateau(const std::optional<PlateauOptions>& options);
 
   /// Takes an evaluation's loss. A loss is better if it is below best · (1 - threshold); NaN never
   /// is. After more than `patience` losses in a row that are not better, the factor is multiplied
-  /// by schedule.factor, but does not fall below schedule.min_factor, and the count restarts. Like
+  /// by options.factor, but does not fall below options.min_factor, and the count restarts. Like
   /// PyTorch's ReduceLROnPlateau without cooldown.
   void observe(double loss);
 
@@ -28,7 +28,7 @@ class Plateau {
   enum Word { kFactor, kBest, kBad };
   double* words() const { return state_.data<double>(); }
 
-  LrSchedule schedule_;
+  std::optional<PlateauOptions> options_;
   Tensor state_{{3}, DType::f64};
 };
 

@@ -5,12 +5,26 @@
 #include <numbers>
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
+#include "core/train/idle_keys.h"
 
 namespace wisp {
 namespace {
 
-constexpr const char* kKinds[] = {"constant", "cosine",     "multi_step", "one_cycle",
-                                  "plateau",  "polynomial", "step"};
+/// Binds the number "schedule.NAME". Throws Error unless it `holds`.
+template <class T, class Holds>
+T number(Config& config, const std::string& name, T value, const char* meaning, const Holds& holds,
+         const char* range) {
+  const std::string key = "schedule." + name;
+  config.bind(key, value, meaning);
+  WISP_CHECK(holds(value), config.where(key), ": ", key, " is ", value, ", expected ", range);
+  return value;
+}
+
+bool positive(double value) { return value > 0.0; }
+bool not_negative(double value) { return value >= 0.0; }
+bool one_or_more(double value) { return value >= 1.0; }
+bool up_to_one(double value) { return value >= 0.0 && value <= 1.0; }
 
 /// Half a cosine from `a` at share 0 to `b` at share 1.
 double half_cosine(double a, double b, double share) {
@@ -18,108 +32,150 @@ double half_cosine(double a, double b, double share) {
   return a * 0.5 * (1.0 + cosine) + b * 0.5 * (1.0 - cosine);
 }
 
-/// Number of multiplications that "step" has made.
-double steps(const LrSchedule& s, double epoch) {
-  const double hold = s.hold_epochs > 0.0 ? s.hold_epochs : s.step_epochs;
-  return epoch < hold ? 0.0 : 1.0 + std::floor((epoch - hold) / s.step_epochs);
+std::unique_ptr<Schedule> schedule_of(std::function<double(double)> at) {
+  return std::make_unique<Schedule>(Schedule{.at = std::move(at)});
 }
 
-double one_cycle(const LrSchedule& s, double share) {
-  const double start = 1.0 / s.div_factor;
-  if (share < s.pct_start) return half_cosine(start, 1.0, share / s.pct_start);
-  return half_cosine(1.0, start / s.final_div_factor, (share - s.pct_start) / (1.0 - s.pct_start));
+std::unique_ptr<Schedule> make_constant(Config&, double) { return std::make_unique<Schedule>(); }
+
+double bind_factor(Config& config) {
+  return number(config, "factor", 0.1, "factor of the rate at each change, above 0", positive,
+                "more than 0");
 }
 
-void bind_keys(Config& config, LrSchedule& s) {
-  config.bind("schedule.kind", s.kind,
-              "learning-rate schedule: constant, multi_step, step, polynomial, cosine (to zero), "
-              "one_cycle or plateau");
-  config.bind("schedule.milestones", s.milestones,
-              "multi_step: epochs at which the rate is multiplied by factor, in ascending order "
-              "from 0 on");
-  config.bind("schedule.factor", s.factor,
-              "multi_step, step, plateau: factor of the rate at each change, above 0");
-  config.bind("schedule.step_epochs", s.step_epochs,
-              "step: epochs between multiplications, above 0");
-  config.bind("schedule.hold_epochs", s.hold_epochs,
-              "step: epochs before the first multiplication, 0 or more; 0: step_epochs");
-  config.bind("schedule.power", s.power,
-              "polynomial: exponent of the remaining share of the run, above 0");
-  config.bind("schedule.end_factor", s.end_factor,
-              "polynomial: factor of the rate at the end of the run, in [0, 1]");
-  config.bind("schedule.pct_start", s.pct_start,
-              "one_cycle: share of the run until the peak, in (0, 1)");
-  config.bind("schedule.div_factor", s.div_factor,
-              "one_cycle: rate at the peak / rate at the start, 1 or more");
-  config.bind("schedule.final_div_factor", s.final_div_factor,
-              "one_cycle: rate at the start / rate at the end, 1 or more");
-  config.bind("schedule.patience", s.patience,
-              "plateau: number of evaluations in a row tolerated without a better loss, 0 or more");
-  config.bind("schedule.threshold", s.threshold,
-              "plateau: relative improvement on the best loss above which a loss is better, in [0, "
-              "1)");
-  config.bind("schedule.min_factor", s.min_factor, "plateau: lowest factor of the rate, in [0, 1]");
-  config.bind("schedule.warmup_epochs", s.warmup_epochs,
-              "epochs of linear warm-up to the full rate, 0 or more");
-  config.bind("schedule.warmup_start", s.warmup_start,
-              "share of the rate at the start of the warm-up, in [0, 1]");
+std::unique_ptr<Schedule> make_multi_step(Config& config, double) {
+  std::vector<double> milestones;
+  const std::string key = "schedule.milestones";
+  config.bind(key, milestones,
+              "epochs at which the rate is multiplied by factor, in ascending order from 0 on");
+  const auto below = std::ranges::find_if_not(milestones, not_negative);
+  WISP_CHECK(below == milestones.end(), config.where(key), ": ", key, " is ", *below,
+             ", expected epochs of 0 or more");
+  WISP_CHECK(std::ranges::is_sorted(milestones), config.where(key), ": ", key, " must ascend");
+  return schedule_of([milestones, factor = bind_factor(config)](double epoch) {
+    double rate = 1.0;
+    for (const double milestone : milestones) rate *= epoch >= milestone ? factor : 1.0;
+    return rate;
+  });
 }
 
-void check(const Config& config, const LrSchedule& s) {
-  const auto expect = [&](bool holds, const char* name, const auto& value, const char* range) {
-    const std::string key = std::string("schedule.") + name;
-    WISP_CHECK(holds, config.where(key), ": ", key, " is ", value, ", expected ", range);
-  };
-  std::string known;
-  for (const char* kind : kKinds) known += (known.empty() ? "" : ", ") + std::string(kind);
-  WISP_CHECK(std::find(std::begin(kKinds), std::end(kKinds), s.kind) != std::end(kKinds),
-             config.where("schedule.kind"), ": unknown schedule.kind '", s.kind,
-             "'; known: ", known);
-  expect(std::ranges::all_of(s.milestones, [](double epoch) { return epoch >= 0.0; }), "milestones",
-         s.milestones.empty() ? 0.0 : s.milestones.front(), "epochs of 0 or more");
-  WISP_CHECK(std::is_sorted(s.milestones.begin(), s.milestones.end()),
-             config.where("schedule.milestones"), ": schedule.milestones must ascend");
-  expect(s.step_epochs > 0.0, "step_epochs", s.step_epochs, "more than 0");
-  expect(s.hold_epochs >= 0.0, "hold_epochs", s.hold_epochs, "0 or more");
-  expect(s.power > 0.0, "power", s.power, "more than 0");
-  expect(s.end_factor >= 0.0 && s.end_factor <= 1.0, "end_factor", s.end_factor, "0 to 1");
-  expect(s.pct_start > 0.0 && s.pct_start < 1.0, "pct_start", s.pct_start, "0 < share < 1");
-  expect(s.div_factor >= 1.0, "div_factor", s.div_factor, "1 or more");
-  expect(s.final_div_factor >= 1.0, "final_div_factor", s.final_div_factor, "1 or more");
-  expect(s.patience >= 0, "patience", s.patience, "0 or more");
-  expect(s.threshold >= 0.0 && s.threshold < 1.0, "threshold", s.threshold, "0 <= share < 1");
-  expect(s.min_factor >= 0.0 && s.min_factor <= 1.0, "min_factor", s.min_factor, "0 to 1");
-  expect(s.factor > 0.0, "factor", s.factor, "more than 0");
-  expect(s.kind != "plateau" || (s.factor > 0.0 && s.factor < 1.0), "factor", s.factor,
-         "0 < factor < 1 with plateau");
-  expect(s.warmup_epochs >= 0.0, "warmup_epochs", s.warmup_epochs, "0 or more");
-  expect(s.warmup_start >= 0.0 && s.warmup_start <= 1.0, "warmup_start", s.warmup_start, "0 to 1");
-  expect(s.kind != "one_cycle" || s.warmup_epochs == 0.0, "warmup_epochs", s.warmup_epochs,
-         "0 with one_cycle, which rises by itself");
+/// factor ^ (1 + floor((epoch - hold) / every)) from epoch `hold` on, else 1.
+std::unique_ptr<Schedule> make_step(Config& config, double) {
+  const double every = number(config, "step_epochs", 30.0,
+                              "epochs between multiplications, above 0", positive, "more than 0");
+  const double given = number(config, "hold_epochs", 0.0,
+                              "epochs before the first multiplication, 0 or more; 0: step_epochs",
+                              not_negative, "0 or more");
+  const double hold = given > 0.0 ? given : every;
+  return schedule_of([every, hold, factor = bind_factor(config)](double epoch) {
+    return epoch < hold ? 1.0 : std::pow(factor, 1.0 + std::floor((epoch - hold) / every));
+  });
 }
+
+/// end + (1 - end) (1 - epoch / epochs) ^ power.
+std::unique_ptr<Schedule> make_polynomial(Config& config, double epochs) {
+  const double power =
+      number(config, "power", 1.0, "exponent of the remaining share of the run, above 0", positive,
+             "more than 0");
+  const double end =
+      number(config, "end_factor", 0.0, "factor of the rate at the end of the run, in [0, 1]",
+             up_to_one, "0 to 1");
+  return schedule_of([power, end, epochs](double epoch) {
+    return end + (1.0 - end) * std::pow(1.0 - std::min(1.0, epoch / epochs), power);
+  });
+}
+
+std::unique_ptr<Schedule> make_cosine(Config&, double epochs) {
+  return schedule_of([epochs](double epoch) {
+    return 0.5 * (1.0 + std::cos(std::numbers::pi * std::min(1.0, epoch / epochs)));
+  });
+}
+
+/// Like PyTorch's OneCycleLR, whose corners lie a step earlier. The momentum does not change.
+std::unique_ptr<Schedule> make_one_cycle(Config& config, double epochs) {
+  const double peak = number(
+      config, "pct_start", 0.3, "share of the run until the peak, in (0, 1)",
+      [](double value) { return value > 0.0 && value < 1.0; }, "0 < share < 1");
+  const double start =
+      1.0 / number(config, "div_factor", 25.0, "rate at the peak / rate at the start, 1 or more",
+                   one_or_more, "1 or more");
+  const double end =
+      start / number(config, "final_div_factor", 1e4,
+                     "rate at the start / rate at the end, 1 or more", one_or_more, "1 or more");
+  auto schedule = schedule_of([peak, start, end, epochs](double epoch) {
+    const double share = std::min(1.0, epoch / epochs);
+    if (share < peak) return half_cosine(start, 1.0, share / peak);
+    return half_cosine(1.0, end, (share - peak) / (1.0 - peak));
+  });
+  schedule->rises = true;
+  return schedule;
+}
+
+std::unique_ptr<Schedule> make_plateau(Config& config, double) {
+  PlateauOptions options;
+  options.factor = number(
+      config, "factor", options.factor, "factor of the rate at each change, in (0, 1)",
+      [](double value) { return value > 0.0 && value < 1.0; }, "0 < factor < 1");
+  options.patience = number(
+      config, "patience", options.patience,
+      "number of evaluations in a row tolerated without a better loss, 0 or more",
+      [](int64_t value) { return value >= 0; }, "0 or more");
+  options.threshold = number(
+      config, "threshold", options.threshold,
+      "relative improvement on the best loss above which a loss is better, in [0, 1)",
+      [](double value) { return value >= 0.0 && value < 1.0; }, "0 <= share < 1");
+  options.min_factor = number(config, "min_factor", options.min_factor,
+                              "lowest factor of the rate, in [0, 1]", up_to_one, "0 to 1");
+  auto schedule = std::make_unique<Schedule>();
+  schedule->plateau = options;
+  return schedule;
+}
+
+// Here, because a program links this file whenever it binds a schedule.
+const ScheduleRegistration constant("constant", "the base rate throughout", make_constant);
+const ScheduleRegistration multi_step("multi_step", "falls at given epochs", make_multi_step);
+const ScheduleRegistration step("step", "falls every so many epochs", make_step);
+const ScheduleRegistration polynomial("polynomial", "falls by a power of the remaining run",
+                                      make_polynomial);
+const ScheduleRegistration cosine(
+    "cosine", "half a cosine to zero; Loshchilov & Hutter 2017, without restarts", make_cosine);
+const ScheduleRegistration one_cycle(
+    "one_cycle",
+    "half a cosine up, half a cosine down; Smith & Topin 2019, shape and numbers of PyTorch's",
+    make_one_cycle);
+const ScheduleRegistration plateau(
+    "plateau", "falls when the loss of the evaluations does not, like PyTorch's ReduceLROnPlateau",
+    make_plateau);
 
 }  // namespace
 
 LrSchedule LrSchedule::bind(Config& config, double epochs) {
-  LrSchedule schedule;
-  schedule.epochs = epochs;
-  bind_keys(config, schedule);
-  check(config, schedule);
-  return schedule;
+  LrSchedule run;
+  config.bind("schedule.kind", run.kind,
+              "learning-rate schedule; `wisp config --reference` has a section for each");
+  run.warmup_epochs =
+      number(config, "warmup_epochs", run.warmup_epochs,
+             "epochs of linear warm-up to the full rate, 0 or more", not_negative, "0 or more");
+  run.warmup_start =
+      number(config, "warmup_start", run.warmup_start,
+             "share of the rate at the start of the warm-up, in [0, 1]", up_to_one, "0 to 1");
+  const ScheduleRegistry::Entry& entry =
+      naming(config.where("schedule.kind"), [&]() -> const ScheduleRegistry::Entry& {
+        return ScheduleRegistry::instance().find("schedule.kind", run.kind);
+      });
+  run.of_kind = *entry.make(config, epochs);
+  WISP_CHECK(!run.of_kind.rises || run.warmup_epochs == 0.0, config.where("schedule.warmup_epochs"),
+             ": schedule.warmup_epochs is ", run.warmup_epochs, ", expected 0 with ", run.kind,
+             ", which rises by itself");
+  run.notices =
+      forget_idle_keys(config, "schedule", run.kind, keys_of_all<ScheduleRegistry>(epochs));
+  return run;
 }
 
 double LrSchedule::at(double epoch) const {
-  const double share = std::min(1.0, epoch / epochs);
-  double rate = 1.0;
-  if (kind == "cosine") rate = 0.5 * (1.0 + std::cos(std::numbers::pi * share));
-  if (kind == "polynomial") rate = end_factor + (1.0 - end_factor) * std::pow(1.0 - share, power);
-  if (kind == "one_cycle") rate = one_cycle(*this, share);
-  if (kind == "step") rate = std::pow(factor, steps(*this, epoch));
-  if (kind == "multi_step") {
-    for (const double milestone : milestones) rate *= epoch >= milestone ? factor : 1.0;
-  }
-  if (epoch < warmup_epochs) rate *= warmup_start + (1.0 - warmup_start) * epoch / warmup_epochs;
-  return rate;
+  const double rate = of_kind.at(epoch);
+  if (epoch >= warmup_epochs) return rate;
+  return rate * (warmup_start + (1.0 - warmup_start) * epoch / warmup_epochs);
 }
 
 }  // namespace wisp

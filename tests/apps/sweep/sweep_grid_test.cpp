@@ -69,6 +69,19 @@ TEST(Sweep, RefusesAKeyThatNoCombinationHas) {
   EXPECT_EQ(error_of([] { tiny_sweep({"seed=1", "seed=2"}); }), "sweep: seed is given twice");
 }
 
+/// Keys of a schedule or an optimizer that a combination does not choose.
+TEST(Sweep, LeavesOutAKeyWithoutEffect) {
+  const auto runs = tiny_sweep({"schedule.kind=cosine,step", "schedule.factor=0.1,0.5"});
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].name, "kind-cosine");
+  EXPECT_FALSE(runs[0].values[1]);
+  EXPECT_EQ(runs[2].name, "kind-step_factor-0.5");
+  EXPECT_EQ(error_of([] { tiny_sweep({"schedule.factor=0.1,0.5"}); }),
+            "sweep: schedule.factor has no effect in any of these runs");
+  EXPECT_EQ(error_of([] { tiny_sweep({"optimizer.beta1=0.8,0.9"}); }),
+            "sweep: optimizer.beta1 has no effect in any of these runs");
+}
+
 TEST(Sweep, ChecksEveryConfigurationBeforehand) {
   EXPECT_NE(error_of([] {
               tiny_sweep({"train.batch=32,33", "workers=2"});

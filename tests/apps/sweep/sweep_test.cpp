@@ -80,6 +80,19 @@ TEST(RunSweep, RefusesARunOfAnotherConfiguration) {
       << error;
 }
 
+/// An earlier version wrote the keys of all schedules into a run's configuration.
+TEST(RunSweep, GoesOnWhereAnEarlierVersionBegan) {
+  const TestSweep sweep;
+  ASSERT_EQ(sweep.run({"seed=1,2"}), 0);
+  std::string saved = sweep.text("seed-1/config.toml");
+  const size_t at = saved.find("[schedule]\n") + std::string("[schedule]\n").size();
+  saved.insert(at, "milestones = []\npatience = 10\n");
+  sweep.dir.write("sweep/seed-1/config.toml", saved);
+  const std::string log = sweep.text("seed-1.log");
+  EXPECT_EQ(sweep.run({"seed=1,2,3"}), 0);
+  EXPECT_EQ(sweep.text("seed-1.log"), log) << "was run again";
+}
+
 TEST(RunSweep, RefusesADirectoryThatAnotherOneWorksIn) {
   const TestSweep sweep;
   const std::string path = sweep.dir.write("sweep/runs.lock", "");

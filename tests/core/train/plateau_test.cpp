@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-const LrSchedule kSchedule{.kind = "plateau", .factor = 0.5, .patience = 1, .threshold = 0.1};
+const PlateauOptions kOptions{.factor = 0.5, .patience = 1, .threshold = 0.1};
 
 std::vector<double> factors(Plateau& plateau, const std::vector<double>& losses) {
   std::vector<double> result;
@@ -20,7 +20,7 @@ std::vector<double> factors(Plateau& plateau, const std::vector<double>& losses)
 }
 
 TEST(Plateau, FallsAfterMoreThanPatienceEvaluationsThatAreNoBetter) {
-  Plateau plateau(kSchedule);
+  Plateau plateau(kOptions);
   // 0.91 is below 1, but by less than a tenth; 0.8 is better and starts the count anew
   EXPECT_EQ(factors(plateau, {1.0, 0.91, 0.8, 0.8, 0.75, 0.75, 0.75, 0.7, 0.7}),
             (std::vector<double>{1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.25}));
@@ -28,24 +28,24 @@ TEST(Plateau, FallsAfterMoreThanPatienceEvaluationsThatAreNoBetter) {
 
 TEST(Plateau, TakesANanForNoBetter) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  Plateau plateau(kSchedule);
+  Plateau plateau(kOptions);
   EXPECT_EQ(factors(plateau, {nan, nan, 1.0, 1.0}), (std::vector<double>{1.0, 0.5, 0.5, 0.5}));
 }
 
 TEST(Plateau, StopsAtTheLowestFactor) {
-  LrSchedule schedule = kSchedule;
-  schedule.patience = 0;
-  schedule.min_factor = 0.2;
-  Plateau plateau(schedule);
+  PlateauOptions options = kOptions;
+  options.patience = 0;
+  options.min_factor = 0.2;
+  Plateau plateau(options);
   EXPECT_EQ(factors(plateau, {1.0, 1.0, 1.0, 1.0}), (std::vector<double>{1.0, 0.5, 0.25, 0.2}));
 }
 
 TEST(Plateau, GoesOnFromItsState) {
   const std::vector<double> losses = {1.0, 0.99, 0.5, 0.5, 0.5, 0.5, 0.3, 0.3, 0.3};
-  Plateau whole(kSchedule);
+  Plateau whole(kOptions);
   const std::vector<double> expected = factors(whole, losses);
   for (size_t cut = 0; cut < losses.size(); ++cut) {
-    Plateau first(kSchedule), second(kSchedule);
+    Plateau first(kOptions), second(kOptions);
     factors(first, {losses.begin(), losses.begin() + static_cast<long>(cut)});
     std::memcpy(second.state().raw(), first.state().raw(),
                 static_cast<size_t>(first.state().bytes()));
@@ -56,8 +56,8 @@ TEST(Plateau, GoesOnFromItsState) {
   }
 }
 
-TEST(Plateau, OfAnotherScheduleNeverMoves) {
-  Plateau plateau(LrSchedule{});
+TEST(Plateau, WithoutOptionsNeverMoves) {
+  Plateau plateau(std::nullopt);
   EXPECT_EQ(factors(plateau, std::vector<double>(30, 1.0)).back(), 1.0);
 }
 

@@ -286,21 +286,18 @@ Mismatch find_mismatch(std::span<const Call> calls) {
 
 Traffic traffic_of(const Call& call, int rank, int workers) {
   const CallLabel& label = call.label;
-  const int others = workers - 1;
+  int peers = workers - 1;
   if (label.reduces()) {
-    const int64_t n = numel_of(label);
-    const int64_t own = share_numel(n, rank, workers) * size_of(label.dtype);
-    const int64_t rest = label.bytes - own;
-    return {rest + others * own, others * own + rest, 2 * others};
+    const int64_t own = share_numel(numel_of(label), rank, workers) * size_of(label.dtype);
+    const int64_t moved = label.bytes - own + peers * own;  // others' shares; its own to all
+    return {moved, moved, reduction_steps(peers).count};
   }
-  Traffic traffic;
-  traffic.steps = others;
   if (label.kind == Call::Kind::exchange) {
-    traffic.steps =
-        static_cast<int>(std::count_if(call.sends.begin(), call.sends.end(),
-                                       [](const Call::Part& part) { return part.count > 0; }));
+    peers = static_cast<int>(std::count_if(call.sends.begin(), call.sends.end(),
+                                           [](const Call::Part& part) { return part.count > 0; }));
   }
-  for (int peer = 0; peer <= others; ++peer) {
+  Traffic traffic{.steps = direct_steps(peers).count};
+  for (int peer = 0; peer < workers; ++peer) {
     if (peer == rank) continue;
     traffic.sent += total_bytes(call.to(peer));
     traffic.received += total_bytes(call.from(peer));

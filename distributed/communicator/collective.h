@@ -78,6 +78,18 @@ std::string label_mismatch(const CallLabel& label, const CallLabel& first);
 /// the first difference; empty if there is none.
 std::string mail_mismatch(const Call& receiver, int from, std::span<const int64_t> sent_bytes);
 
+/// The table of the algorithm: message steps where a rank sends to `peers` others, and the copies
+/// of the bytes that it sends in them. A reduction has two steps for each peer, each with one of
+/// peers + 1 shares. All else has one step for each peer, with a whole message.
+struct MessageSteps {
+  int count = 0;
+  double copies = 0.0;
+};
+constexpr MessageSteps reduction_steps(int peers) {
+  return {2 * peers, 2.0 * peers / (peers + 1.0)};
+}
+constexpr MessageSteps direct_steps(int peers) { return {peers, 1.0 * peers}; }
+
 /// Bytes that one rank sends and receives in a call, and the number of message steps.
 struct Traffic {
   int64_t sent = 0, received = 0;

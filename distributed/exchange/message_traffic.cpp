@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "distributed/communicator/collective.h"
 #include "distributed/exchange/wire_header.h"
 
 namespace wisp {
@@ -52,17 +53,16 @@ bool has_header(Collective kind) {
 }
 
 double bytes_on_wire(Collective kind, double bytes, int workers) {
-  const double n = workers;
   switch (kind) {
     case Collective::all_reduce:
-      return 2.0 * (n - 1.0) / n * bytes;
+      return reduction_steps(workers - 1).copies * bytes;
     case Collective::all_gather:
     case Collective::all_to_all:
     case Collective::broadcast:
-      return (n - 1.0) * bytes;
+      return direct_steps(workers - 1).copies * bytes;
     case Collective::pair:
     case Collective::neighbours:
-      return bytes;
+      return direct_steps(1).copies * bytes;
     case Collective::none:
       return 0.0;
   }

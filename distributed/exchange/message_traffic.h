@@ -24,10 +24,9 @@ size_t outlet_for(const Message& message, int rank);
 /// because headers cannot be added; ranks compare the hash of the slots instead.
 bool has_header(Collective kind);
 
-/// Bytes that a rank sends for `bytes` of message among N workers, by the communicator's
-/// algorithms. An all-reduce sends 2 (N-1)/N of them, a gathered message N-1 copies, a pair message
-/// one. For Collective::neighbours it counts one copy; the caller multiplies by the number of
-/// neighbours.
+/// Bytes that a rank sends for `bytes` of message, by the table of the communicator's algorithm
+/// (communicator/collective.h). For Collective::neighbours it counts one copy; the caller
+/// multiplies by the number of neighbours.
 double bytes_on_wire(Collective kind, double bytes, int workers);
 
 /// Bytes that a rank sends for its messages, including sizes and headers. A broadcast counts the

@@ -23,20 +23,17 @@ struct EncodeChunk {
   int64_t slot_bytes;
   uint32_t* bytes;
   WISP_HD void operator()(int64_t c) const {
-    group::by_kind(source, [&](const Source& kind) { encode(kind, c); });
-  }
-  WISP_HD void encode(const Source& kind, int64_t c) const {
     const int64_t begin = c * run;
     const int64_t size = numel - begin < run ? numel - begin : run;
-    const Grid grid = field ? *field
-                            : levels::sent_grid(levels::scale_of(kind, offset + begin, size, norm),
-                                                levels, scales + c);
+    const Grid grid = field ? *field : own_grid(begin, size, c);
     BitWriter bits(slots + c * slot_bytes);
     int64_t next = begin;  // index behind the last written element
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
       int32_t level[group::kSize];
-      levels::take(kind, offset + i, position + i, group::size_at(i, begin + size), grid, rounding,
-                   [&](int64_t j, int32_t here) { level[j] = here; });
+      group::by_kind(source, [&](const Source& kind) {
+        levels::take(kind, offset + i, position + i, group::size_at(i, begin + size), grid,
+                     rounding, [&](int64_t j, int32_t here) { level[j] = here; });
+      });
       for (int64_t j = 0; j < group::kSize; ++j) {
         if (level[j] == 0) continue;
         const OmegaCode gap = omega_code(static_cast<uint32_t>(i + j + 1 - next));
@@ -49,6 +46,15 @@ struct EncodeChunk {
     }
     bits.finish();
     bytes[c] = static_cast<uint32_t>(bits.end() - (slots + c * slot_bytes));
+  }
+
+ private:
+  WISP_HD Grid own_grid(int64_t begin, int64_t size, int64_t c) const {
+    double scale = 0.0;
+    group::by_kind(source, [&](const Source& kind) {
+      scale = levels::scale_of(kind, offset + begin, size, norm);
+    });
+    return levels::sent_grid(scale, levels, scales + c);
   }
 };
 

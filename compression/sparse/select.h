@@ -27,6 +27,7 @@ namespace select {
 constexpr int kDigitBits = 8;
 constexpr int kBins = 1 << kDigitBits;
 constexpr float kAdaptation = 0.8f;  // also the share of k at which a sampled threshold is kept
+constexpr uint32_t kElsewhere = 0xffffffffu;  // no magnitude_bits
 
 /// The digit of x at `shift`; -1 if the digits above it differ from the bound's.
 WISP_HD inline int digit_of(uint64_t x, uint64_t bound, int shift) {
@@ -79,15 +80,15 @@ WISP_HD inline uint64_t given_bound(const Selection& selection, int64_t field) {
 
 /// The part of the sample that lies in a slice.
 template <class Source>
-struct SampleKeys {
+struct SampleOfSlice {
   Source source;
-  uint32_t* key;   // key of the first sampled element of this part
-  int64_t first;   // position in the slice; may be before or behind it
+  int64_t first;   // position of its first cluster in the slice; may be before or behind it
   int64_t stride;  // distance between clusters
   int64_t offset, numel;
-  WISP_HD void operator()(int64_t i) const {
+  /// The key of its i-th element; kElsewhere if that lies in another slice.
+  WISP_HD uint32_t operator()(int64_t i) const {
     const int64_t at = first + i / kCluster * stride + i % kCluster;
-    if (0 <= at && at < numel) key[i] = magnitude_bits(source.peek(offset + at));
+    return 0 <= at && at < numel ? magnitude_bits(source.peek(offset + at)) : kElsewhere;
   }
 };
 
@@ -117,10 +118,11 @@ struct FindThreshold {
       int64_t to = end <= field.first ? 0 : (end - field.first - 1) / field.stride + 1;
       if (to > clusters) to = clusters;
       if (from >= to) return;
-      team.each((to - from) * kCluster,
-                SampleKeys<Source>{source, key + from * kCluster,
-                                   field.first + from * field.stride - slice.position, field.stride,
-                                   slice.offset, slice.numel});
+      const SampleOfSlice<Source> sample{source, field.first + from * field.stride - slice.position,
+                                         field.stride, slice.offset, slice.numel};
+      team.update((to - from) * kCluster, sample, [&](int64_t i, uint32_t found) {
+        if (found != kElsewhere) key[from * kCluster + i] = found;
+      });
     });
     return bound_of_largest(team, digits, field.rank, 32, [&](const auto& digit) {
       team.histogram(field.sample, digits.bins, [&](int64_t i) { return digit(bound_of(key[i])); });

@@ -14,6 +14,23 @@ Bytes as_bytes(uint32_t* words, size_t count) {
   return {reinterpret_cast<std::byte*>(words), static_cast<int64_t>(count * sizeof(uint32_t))};
 }
 
+ConstBytes as_const(const Bytes& slice) { return {slice.data, slice.bytes}; }
+
+/// The i-th payload of a message as it travels, the first one behind the header.
+Bytes with_header(const Bytes& payload, size_t i) {
+  const int64_t header = i == 0 ? kHeaderBytes : 0;
+  return {payload.data - header, header + payload.bytes};
+}
+
+/// The hash of a slot in the header of rank `from`. It reveals a message for another slot.
+uint32_t slot_word(const Slot& slot, int from) {
+  uint64_t hash = hash_number(static_cast<uint64_t>(slot.bucket), hash_text("slot"));
+  hash = hash_number(static_cast<uint64_t>(slot.round), hash);
+  for (const int unit : slot.units) hash = hash_number(static_cast<uint64_t>(unit), hash);
+  hash = hash_number(static_cast<uint64_t>(from), hash);
+  return static_cast<uint32_t>(hash ^ hash >> 32);
+}
+
 }  // namespace
 
 SlotWire::SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
@@ -23,12 +40,11 @@ SlotWire::SlotWire(Communicator& communicator, Context& context, UnitMemory& mem
       context_(context),
       memory_(memory),
       parameters_(parameters),
-      workers_(communicator.size()),
       piece_bytes_(piece_bytes),
-      neighbours_(std::move(neighbours)),
-      received_(context,
-                {communicator.size(), int64_t{sizeof(ReceivedHeader)} / size_of(DType::u32)},
-                DType::u32) {}
+      neighbours_(std::move(neighbours)) {
+  const int64_t words = int64_t{sizeof(ReceivedHeader)} / size_of(DType::u32);
+  data_.received = DeviceWords(context, {communicator.size(), words}, DType::u32);
+}
 
 void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds) {
   int64_t most = 0;
@@ -39,38 +55,38 @@ void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> roun
       bytes += whole_fronts(of_unit.messages[static_cast<size_t>(slot.round)].bytes);
     }
     list_sources(slot.message);
-    const auto others = std::count_if(sources_.begin(), sources_.end(),
-                                      [&](int from) { return from != communicator_.rank(); });
-    most = std::max(most, bytes * others);
+    const auto own = std::count(open_.sources.begin(), open_.sources.end(), communicator_.rank());
+    most = std::max(most, bytes * (std::ssize(open_.sources) - own));
   }
-  if (inlets_.defined() && inlets_.bytes() >= most) return;
-  inlets_ = {};  // free the old memory first
-  inlets_ = context_.empty({most}, DType::u8);
+  if (data_.inlets.defined() && data_.inlets.bytes() >= most) return;
+  data_.inlets = {};  // free the old memory first
+  data_.inlets = context_.empty({most}, DType::u8);
 }
 
 bool SlotWire::open(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step) {
-  slot_ = &slot;
-  step_ = step;
+  open_.slot = &slot;
+  open_.step = step;
+  open_.phases = 0;
+  data_.arrived.clear();
   transfer_ = {};
   wire_us_ = 0.0;
   encoded_bytes_ = 0;
-  pieces_ = 1;
-  piece_ = 0;
-  messages_.clear();
+  open_.messages.clear();
   for (const int unit : slot.units) {
-    messages_.push_back(
+    open_.messages.push_back(
         rounds[static_cast<size_t>(unit)].messages[static_cast<size_t>(slot.round)]);
   }
   list_sources(slot.message);
+  list_offered();
+  if (slot.message.kind == Collective::all_reduce) {
+    // A piece begins at a multiple of `workers` elements, so that all pieces together send as much
+    // as the whole would.
+    reduction_.cut(open_.offered, piece_bytes_, size_of(slot.message.dtype) * communicator_.size());
+    encoded_bytes_ = reduction_.bytes();
+  }
   const bool seals = has_header(slot.message.kind);
   if (seals) seal();
   return seals;
-}
-
-void SlotWire::start() {
-  if (slot_->message.kind == Collective::none) return;
-  sizes_phase_ = slot_->message.variable;
-  pending_ = sizes_phase_ ? start_sizes() : start_data();
 }
 
 /// Lists the ranks whose message arrives here.
@@ -78,11 +94,34 @@ void SlotWire::list_sources(const Message& message) {
   const int rank = communicator_.rank();
   WISP_CHECK(message.kind != Collective::pair || (message.to != rank && message.from != rank),
              "a pair message joins rank ", rank, " with itself");
-  sources_.clear();
-  for (int from = 0; from < workers_; ++from) {
-    if (hears(message, rank, from, neighbours_)) sources_.push_back(from);
+  open_.sources.clear();
+  for (int from = 0; from < communicator_.size(); ++from) {
+    if (hears(message, rank, from, neighbours_)) open_.sources.push_back(from);
   }
 }
+
+/// Lists what this rank offers to the slot.
+void SlotWire::list_offered() {
+  const Slot& slot = *open_.slot;
+  open_.offered.clear();
+  for (const int id : slot.dense) {
+    const Tensor segment =
+        FlatParameters::view(parameters_.grad(), parameters_.segments()[static_cast<size_t>(id)]);
+    open_.offered.push_back({segment.raw(), segment.bytes()});
+  }
+  const int rank = communicator_.rank(), workers = communicator_.size();
+  const auto outlets = static_cast<size_t>(outlet_count(slot.message, rank, workers));
+  for (size_t outlet = 0; outlet < outlets; ++outlet) {
+    for (size_t i = 0; i < slot.units.size(); ++i) {
+      const Message& message = open_.messages[i];
+      open_.offered.push_back({memory_.outlets(slot.units[i], message)[outlet].data,
+                               memory_.used(slot.units[i], message, outlet)});
+    }
+  }
+  open_.own = outlet_for(slot.message, rank) * units();
+}
+
+void SlotWire::start() { pending_ = next_phase(); }
 
 bool SlotWire::advance() {
   const Transfer phase = pending_->wait();
@@ -92,240 +131,154 @@ bool SlotWire::advance() {
   if (transfer_.end_us == 0.0) transfer_.begin_us = phase.begin_us;
   transfer_.end_us = phase.end_us;
   wire_us_ += phase.end_us - phase.begin_us;
-  if (sizes_phase_) {
-    sizes_phase_ = false;
-    pending_ = start_data();
-    return false;
-  }
-  if (++piece_ < pieces_) {
-    pending_ = reduce_piece();
-    return false;
-  }
-  return true;
+  pending_ = next_phase();
+  return !pending_;
 }
 
-int SlotWire::outlets_per_unit() const {
-  return outlet_count(slot_->message, communicator_.rank(), workers_);
-}
-
-/// The outlet that this rank sends to itself; its bytes stay in place.
-size_t SlotWire::own_outlet() const { return outlet_for(slot_->message, communicator_.rank()); }
-
-/// The header's hash of the slot, which reveals a message for another slot.
-uint32_t SlotWire::slot_word(int from) const {
-  uint64_t hash = hash_number(static_cast<uint64_t>(slot_->bucket), hash_text("slot"));
-  hash = hash_number(static_cast<uint64_t>(slot_->round), hash);
-  for (const int unit : slot_->units) hash = hash_number(static_cast<uint64_t>(unit), hash);
-  hash = hash_number(static_cast<uint64_t>(from), hash);
-  return static_cast<uint32_t>(hash ^ hash >> 32);
-}
-
-/// Writes the header of each destination in front of its first payload.
-void SlotWire::seal() {
-  const WireHeader header{.step = static_cast<uint32_t>(step_),
-                          .slot = slot_word(communicator_.rank())};
-  fronts_.clear();
-  covered_.clear();
-  for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
-    fronts_.push_back(memory_.outlets(slot_->units[0], messages_[0])[outlet].data - kHeaderBytes);
-    for (size_t i = 0; i < slot_->units.size(); ++i) {
-      covered_.push_back({memory_.outlets(slot_->units[i], messages_[i])[outlet].data,
-                          memory_.used(slot_->units[i], messages_[i], outlet)});
-    }
-  }
-  if (!fronts_.empty()) wisp::seal(context_.stream, header, fronts_, covered_);
-}
-
-bool SlotWire::inspect() {
-  fronts_.clear();
-  covered_.clear();
-  const size_t units = slot_->units.size();
-  for (size_t source = 0; source < sources_.size(); ++source) {
-    if (sources_[source] == communicator_.rank()) continue;
-    fronts_.push_back(in_[source * units].data);
-    for (size_t i = 0; i < units; ++i) {
-      const Payload payload = arrived(source, i);
-      covered_.push_back({payload.data, payload.bytes});
-    }
-  }
-  if (fronts_.empty()) return false;
-  read_headers(context_.stream, fronts_, covered_,
-               reinterpret_cast<ReceivedHeader*>(received_.device().raw()));
-  received_.fetch(context_.stream);
-  return true;
-}
-
-void SlotWire::check() {
-  const auto* received = reinterpret_cast<const ReceivedHeader*>(received_.host().raw());
-  for (const int from : sources_) {
-    if (from == communicator_.rank()) continue;
-    const WireHeader expected{.step = static_cast<uint32_t>(step_),
-                              .slot = slot_word(from),
-                              .checksum = received->checksum};
-    const std::string wrong = complaint(received->header, expected);
-    WISP_CHECK(wrong.empty(), "step ", step_, ", bucket ", slot_->bucket, ": the message of rank ",
-               from, " ", wrong);
-    ++received;
-  }
+/// Starts the next phase of the slot. Returns null if there is none.
+PendingPtr SlotWire::next_phase() {
+  const Message& message = open_.slot->message;
+  const int phase = open_.phases++;
+  if (message.kind == Collective::none) return nullptr;
+  if (message.variable && phase == 0) return start_sizes();
+  if (message.kind != Collective::all_reduce)
+    return phase == (message.variable ? 1 : 0) ? start_data() : nullptr;
+  if (!reduction_.more()) return nullptr;
+  return communicator_.all_reduce(reduction_.next(), message.dtype, message.op);
 }
 
 PendingPtr SlotWire::start_sizes() {
-  const size_t units = slot_->units.size();
-  const auto outlets = static_cast<size_t>(outlets_per_unit());
-  sizes_out_.resize(outlets * units);
-  sizes_in_.assign(static_cast<size_t>(workers_) * units, 0);
-  out_.clear();
-  in_.clear();
-  for (size_t outlet = 0; outlet < outlets; ++outlet) {
-    for (size_t i = 0; i < units; ++i) {
-      sizes_out_[outlet * units + i] =
-          static_cast<uint32_t>(memory_.used(slot_->units[i], messages_[i], outlet));
-    }
-    const Bytes words = as_bytes(&sizes_out_[outlet * units], units);
-    out_.push_back({words.data, words.bytes});
-    encoded_bytes_ += words.bytes;
-  }
-  for (const int from : sources_) {
-    const bool own = from == communicator_.rank();
-    in_.push_back(as_bytes(
-        own ? &sizes_out_[own_outlet() * units] : &sizes_in_[static_cast<size_t>(from) * units],
-        units));
-  }
-  return carry();
+  auto& [told, heard, out, in] = sizes_;
+  told.clear();
+  for (const Bytes& payload : open_.offered) told.push_back(static_cast<uint32_t>(payload.bytes));
+  heard.assign(open_.sources.size() * units(), 0);
+  out.clear();
+  for (size_t at = 0; at < told.size(); at += units())
+    out.push_back(as_const(as_bytes(&told[at], units())));
+  in.clear();
+  for (size_t source = 0; source < open_.sources.size(); ++source)
+    in.push_back(as_bytes(is_own(source) ? &told[open_.own] : &heard[source * units()], units()));
+  return carry(out, in);
 }
 
 PendingPtr SlotWire::start_data() {
-  if (slot_->message.kind == Collective::all_reduce) return reduce();
-  const size_t units = slot_->units.size();
-  out_.clear();
-  in_.clear();
-  for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
-    for (size_t i = 0; i < units; ++i) {
-      const int unit = slot_->units[i];
-      const int64_t header = i == 0 ? kHeaderBytes : 0;
-      out_.push_back({memory_.outlets(unit, messages_[i])[outlet].data - header,
-                      header + memory_.used(unit, messages_[i], outlet)});
-      encoded_bytes_ += out_.back().bytes;
+  data_.out.clear();
+  for (size_t at = 0; at < open_.offered.size(); ++at)
+    data_.out.push_back(as_const(with_header(open_.offered[at], at % units())));
+  data_.in.clear();
+  std::byte* inlet = data_.inlets.raw();
+  for (size_t source = 0; source < open_.sources.size(); ++source) {
+    const bool own = is_own(source);
+    if (!own) inlet += kFront;
+    for (size_t i = 0; i < units(); ++i) {
+      const Bytes payload =
+          own ? open_.offered[open_.own + i] : Bytes{inlet, arriving_bytes(source, i)};
+      data_.arrived.push_back(payload);
+      data_.in.push_back(with_header(payload, i));
+      if (!own) inlet += whole_fronts(payload.bytes);
     }
   }
-  std::byte* inlet = inlets_.raw();
-  for (const int from : sources_) {
-    if (from != communicator_.rank()) inlet += kFront;
-    for (size_t i = 0; i < units; ++i) {
-      const int64_t header = i == 0 ? kHeaderBytes : 0;
-      if (from == communicator_.rank()) {
-        in_.push_back({memory_.outlets(slot_->units[i], messages_[i])[own_outlet()].data - header,
-                       out_[own_outlet() * units + i].bytes});
-      } else {
-        const int64_t bytes = arrived_bytes(i, from);
-        in_.push_back({inlet - header, header + bytes});
-        inlet += whole_fronts(bytes);
-      }
-    }
-  }
-  return carry();
+  return carry(data_.out, data_.in);
 }
 
-/// Starts the collective that moves out_ to in_.
-PendingPtr SlotWire::carry() {
-  const Message& message = messages_.front();
+/// Bytes of the i-th unit's payload from another rank. Throws Error if it announced too many.
+int64_t SlotWire::arriving_bytes(size_t source, size_t i) const {
+  const Message& message = open_.messages[i];
+  if (!message.variable) return message.bytes;
+  const int64_t bytes = sizes_.heard[source * units() + i];
+  WISP_CHECK(bytes <= message.bytes, "step ", open_.step, ", bucket ", open_.slot->bucket,
+             ": rank ", open_.sources[source], " announced ", bytes, " bytes for unit ",
+             open_.slot->units[i], ", at most ", message.bytes, " fit");
+  return bytes;
+}
+
+/// Starts the collective that moves a phase's slices.
+PendingPtr SlotWire::carry(std::span<const ConstBytes> out, std::span<const Bytes> in) {
+  for (const ConstBytes& slice : out) encoded_bytes_ += slice.bytes;
+  const Message& message = open_.slot->message;
   switch (message.kind) {
     case Collective::all_gather:
-      return communicator_.all_gather(out_, in_);
+      return communicator_.all_gather(out, in);
     case Collective::all_to_all:
-      return communicator_.all_to_all(out_, in_);
+      return communicator_.all_to_all(out, in);
     case Collective::broadcast:
-      return communicator_.broadcast(in_, message.root);
+      return communicator_.broadcast(in, message.root);
     case Collective::pair: {
       std::vector<Exchange> peers;
-      if (message.to >= 0) peers.push_back({message.to, out_.front(), {}});
+      if (message.to >= 0) peers.push_back({message.to, out.front(), {}});
       if (message.from >= 0 && message.from == message.to) {
-        peers.front().in = in_.front();
+        peers.front().in = in.front();
       } else if (message.from >= 0) {
-        peers.push_back({message.from, {}, in_.front()});
+        peers.push_back({message.from, {}, in.front()});
       }
       return communicator_.exchange(peers);
     }
-    case Collective::neighbours:
-      return communicator_.exchange(with_neighbours());
+    case Collective::neighbours: {  // every neighbour gets all of `out`
+      std::vector<Exchange> peers;
+      for (size_t at = 0; at < in.size(); ++at) {
+        const size_t source = at / out.size();
+        if (!is_own(source)) peers.push_back({open_.sources[source], out[at % out.size()], in[at]});
+      }
+      return communicator_.exchange(peers);
+    }
     default:
       throw Error("a variable message cannot be reduced");
   }
 }
 
-/// Messages in which every neighbour gets all of out_ and fills its part of in_.
-std::vector<Exchange> SlotWire::with_neighbours() const {
-  std::vector<Exchange> messages;
-  for (size_t source = 0; source < sources_.size(); ++source) {
-    if (sources_[source] == communicator_.rank()) continue;
-    for (size_t i = 0; i < out_.size(); ++i)
-      messages.push_back({sources_[source], out_[i], in_[source * out_.size() + i]});
-  }
-  return messages;
+/// Writes the header of each destination in front of its first payload.
+void SlotWire::seal() {
+  data_.fronts.clear();
+  data_.covered.clear();
+  for (size_t at = 0; at < open_.offered.size(); ++at) cover(open_.offered[at], at % units());
+  const WireHeader header{.step = static_cast<uint32_t>(open_.step),
+                          .slot = slot_word(*open_.slot, communicator_.rank())};
+  if (!data_.fronts.empty()) wisp::seal(context_.stream, header, data_.fronts, data_.covered);
 }
 
-PendingPtr SlotWire::reduce() {
-  in_.clear();
-  for (const int id : slot_->dense) {
-    const Tensor segment =
-        FlatParameters::view(parameters_.grad(), parameters_.segments()[static_cast<size_t>(id)]);
-    in_.push_back({segment.raw(), segment.bytes()});
+bool SlotWire::inspect() {
+  data_.fronts.clear();
+  data_.covered.clear();
+  for (size_t at = 0; at < data_.arrived.size(); ++at) {
+    if (!is_own(at / units())) cover(data_.arrived[at], at % units());
   }
-  for (size_t i = 0; i < slot_->units.size(); ++i) {
-    in_.push_back({memory_.outlets(slot_->units[i], messages_[i])[0].data, messages_[i].bytes});
-  }
-  for (const Bytes& bytes : in_) encoded_bytes_ += bytes.bytes;
-  const int64_t shares = encoded_bytes_ / size_of(slot_->message.dtype) / workers_;
-  if (piece_bytes_ > 0) pieces_ = std::min(encoded_bytes_ / piece_bytes_, shares);
-  pieces_ = std::max(pieces_, int64_t{1});
-  return reduce_piece();
+  if (data_.fronts.empty()) return false;
+  read_headers(context_.stream, data_.fronts, data_.covered,
+               reinterpret_cast<ReceivedHeader*>(data_.received.device().raw()));
+  data_.received.fetch(context_.stream);
+  return true;
 }
 
-/// Reduces the next piece of in_. It begins at a multiple of `workers` elements, so that all pieces
-/// together send as much as the whole would.
-PendingPtr SlotWire::reduce_piece() {
-  const int64_t whole = size_of(slot_->message.dtype) * workers_;
-  const auto border = [&](int64_t piece) {
-    return piece == pieces_ ? encoded_bytes_ : encoded_bytes_ / whole * piece / pieces_ * whole;
-  };
-  const int64_t from = border(piece_), to = border(piece_ + 1);
-  part_.clear();
-  int64_t begin = 0;  // begin of the slice
-  for (const Bytes& slice : in_) {
-    const int64_t first = std::max(from, begin), last = std::min(to, begin + slice.bytes);
-    if (first < last) part_.push_back({slice.data + (first - begin), last - first});
-    begin += slice.bytes;
-  }
-  return communicator_.all_reduce(part_, slot_->message.dtype, slot_->message.op);
+/// Lists the i-th payload of a message for its header.
+void SlotWire::cover(const Bytes& payload, size_t i) {
+  if (i == 0) data_.fronts.push_back(payload.data - kHeaderBytes);
+  data_.covered.push_back(as_const(payload));
 }
 
-int64_t SlotWire::arrived_bytes(size_t i, int from) const {
-  if (!slot_->message.variable) return messages_[i].bytes;
-  const int64_t bytes = sizes_in_[static_cast<size_t>(from) * slot_->units.size() + i];
-  WISP_CHECK(bytes <= messages_[i].bytes, "step ", step_, ", bucket ", slot_->bucket, ": rank ",
-             from, " announced ", bytes, " bytes for unit ", slot_->units[i], ", at most ",
-             messages_[i].bytes, " fit");
-  return bytes;
+void SlotWire::check() {
+  const auto* received = reinterpret_cast<const ReceivedHeader*>(data_.received.host().raw());
+  for (const int from : open_.sources) {
+    if (from == communicator_.rank()) continue;
+    const WireHeader expected{.step = static_cast<uint32_t>(open_.step),
+                              .slot = slot_word(*open_.slot, from),
+                              .checksum = received->checksum};
+    const std::string wrong = complaint(received->header, expected);
+    WISP_CHECK(wrong.empty(), "step ", open_.step, ", bucket ", open_.slot->bucket,
+               ": the message of rank ", from, " ", wrong);
+    ++received;
+  }
 }
 
 std::span<const Payload> SlotWire::payloads(size_t i) {
+  const Slot& slot = *open_.slot;
+  const auto add = [&](int from, const Bytes& payload) {
+    payloads_.push_back({from, payload.data, payload.bytes, memory_.complaint(slot.units[i])});
+  };
   payloads_.clear();
-  if (slot_->message.kind == Collective::all_reduce) {
-    const int64_t bytes = messages_[i].bytes;
-    payloads_.push_back({-1, memory_.outlets(slot_->units[i], messages_[i])[0].data, bytes,
-                         memory_.complaint(slot_->units[i])});
-  }
-  for (size_t source = 0; source < sources_.size(); ++source)
-    payloads_.push_back(arrived(source, i));
+  if (slot.message.kind == Collective::all_reduce) add(-1, open_.offered[slot.dense.size() + i]);
+  for (size_t source = 0; source < open_.sources.size(); ++source)
+    add(open_.sources[source], data_.arrived[source * units() + i]);
   return payloads_;
-}
-
-/// The i-th unit's payload from a source, without the header.
-Payload SlotWire::arrived(size_t source, size_t i) const {
-  const Bytes& bytes = in_[source * slot_->units.size() + i];
-  const int64_t header = i == 0 ? kHeaderBytes : 0;
-  return {sources_[source], bytes.data + header, bytes.bytes - header,
-          memory_.complaint(slot_->units[i])};
 }
 
 }  // namespace wisp

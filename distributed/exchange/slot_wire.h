@@ -8,6 +8,7 @@
 #include "core/device_words.h"
 #include "core/parameter.h"
 #include "distributed/communicator/communicator.h"
+#include "distributed/exchange/pieces.h"
 #include "distributed/exchange/unit_memory.h"
 
 namespace wisp {
@@ -54,45 +55,58 @@ class SlotWire {
   std::span<const Payload> payloads(size_t i);
 
  private:
+  /// The slot under way, as this rank sees it.
+  struct OpenSlot {
+    const Slot* slot = nullptr;
+    int64_t step = 0;
+    int phases = 0;                 // phases that have begun
+    std::vector<Message> messages;  // messages of the slot's units
+    std::vector<Bytes> offered;     // dense segments, then payloads: [outlet][unit]
+    std::vector<int> sources;       // ranks that this one hears, ascending, itself included
+    size_t own = 0;                 // index in `offered` of the message to this rank itself
+  };
+  /// The first phase of variable messages: the sizes of the payloads.
+  struct Sizes {
+    std::vector<uint32_t> told, heard;  // [outlet][unit], [source][unit]
+    std::vector<ConstBytes> out;        // slices of `told`: [outlet]
+    std::vector<Bytes> in;              // slices of `heard`, of `told` for this rank: [source]
+  };
+  /// The last phase of messages: the payloads. The first of each message follows a header.
+  struct Data {
+    Tensor inlets;                    // payloads received from other ranks
+    std::vector<Bytes> arrived;       // payloads without headers: [source][unit]
+    std::vector<ConstBytes> out;      // `offered` with headers: [outlet][unit]
+    std::vector<Bytes> in;            // `arrived` with headers: [source][unit]
+    std::vector<std::byte*> fronts;   // headers that the stream writes or reads
+    std::vector<ConstBytes> covered;  // payloads covered by each header's checksum: [front][unit]
+    DeviceWords received;             // a ReceivedHeader of each rank that this one hears
+  };
+
+  void list_sources(const Message& message);
+  void list_offered();
   void seal();
-  uint32_t slot_word(int from) const;
+  void cover(const Bytes& payload, size_t i);
+  PendingPtr next_phase();
   PendingPtr start_sizes();
   PendingPtr start_data();
-  PendingPtr carry();
-  PendingPtr reduce();
-  PendingPtr reduce_piece();
-  int64_t arrived_bytes(size_t i, int from) const;
-  Payload arrived(size_t source, size_t i) const;
-  void list_sources(const Message& message);
-  std::vector<Exchange> with_neighbours() const;
-  int outlets_per_unit() const;
-  size_t own_outlet() const;
+  PendingPtr carry(std::span<const ConstBytes> out, std::span<const Bytes> in);
+  int64_t arriving_bytes(size_t source, size_t i) const;
+  size_t units() const { return open_.messages.size(); }
+  bool is_own(size_t source) const { return open_.sources[source] == communicator_.rank(); }
 
   Communicator& communicator_;
   Context& context_;
   UnitMemory& memory_;
   const FlatParameters& parameters_;
-  const int workers_;
   const int64_t piece_bytes_;
   const std::vector<int> neighbours_;
-  const Slot* slot_ = nullptr;
-  std::vector<Message> messages_;  // messages of the slot's units on this rank
-  std::vector<int> sources_;       // ranks that this one hears, ascending, itself included
-  int64_t step_ = 0;
-  bool sizes_phase_ = false;
-  int64_t pieces_ = 1, piece_ = 0;  // pieces of a reduction; the current one
+  OpenSlot open_;
+  Sizes sizes_;
+  Data data_;
+  Pieces reduction_;  // all phases of a reduction
   Transfer transfer_;
   double wire_us_ = 0.0;
   int64_t encoded_bytes_ = 0;
-  Tensor inlets_;                               // payloads received from other ranks in one slot
-  std::vector<uint32_t> sizes_out_, sizes_in_;  // [outlet][unit], [rank][unit]
-  std::vector<ConstBytes> out_;  // [outlet][unit], a header with the first; in the sizes phase
-                                 // [outlet]
-  std::vector<Bytes> in_;    // [source][unit], a header with the first; in the sizes phase [source]
-  std::vector<Bytes> part_;  // slices of in_ that form the current piece
-  std::vector<std::byte*> fronts_;   // addresses of headers
-  std::vector<ConstBytes> covered_;  // payloads covered by each header's checksum: [front][unit]
-  DeviceWords received_;             // a ReceivedHeader of each rank that this one hears
   std::vector<Payload> payloads_;
   PendingPtr pending_;  // last: other ranks may use the memory above until it is gone
 };

@@ -15,7 +15,7 @@ namespace {
 
 CodecResult bench(
     const std::string& method,
-    CodecBenchOptions options = {.numel = 100'000, .ratio = 0.01, .threads = 2, .seconds = 0.0},
+    CodecBenchOptions options = {.numel = 20'000, .ratio = 0.01, .threads = 2, .seconds = 0.0},
     const std::string& toml = "") {
   const auto make = [&](int workers) {
     Config config = Config::from_text(toml, "test");
@@ -28,15 +28,15 @@ CodecResult bench(
 
 TEST(CodecBench, ReportsPayloadAndError) {
   const CodecResult half = bench("fp16");
-  EXPECT_EQ(half.payload_bytes, 200'000);
+  EXPECT_EQ(half.payload_bytes, 40'000);
   EXPECT_LT(half.rel_error, 0x1p-10);  // half an ulp for each of four payloads and for their sum
   EXPECT_GT(half.rel_error, 0.0);
   EXPECT_GT(half.cosine, 0.999);
   EXPECT_EQ(half.state_bytes, 0);
   const CodecResult dgc =
-      bench("dgc", {.numel = 100'000, .ratio = 0.001, .threads = 2, .seconds = 0.0});
-  EXPECT_EQ(dgc.payload_bytes, 6 * 100);
-  EXPECT_EQ(dgc.state_bytes, 400'000);
+      bench("dgc", {.numel = 20'000, .ratio = 0.001, .threads = 2, .seconds = 0.0});
+  EXPECT_EQ(dgc.payload_bytes, 6 * 20);
+  EXPECT_EQ(dgc.state_bytes, 80'000);
   EXPECT_LT(dgc.rel_error, 1.0);
   EXPECT_GT(dgc.rel_error, 0.9);
   EXPECT_EQ(dgc.options.threads, 2);
@@ -56,7 +56,7 @@ TEST(CodecBench, TimesEveryMethod) {
   for (const auto& [name, entry] : CompressorRegistry::instance().entries()) {
     if (name == "none") continue;
     const CodecResult result =
-        bench(name, {.numel = 10'000, .ratio = 0.05, .threads = 1, .seconds = 0.0});
+        bench(name, {.numel = 4'000, .ratio = 0.05, .threads = 1, .seconds = 0.0});
     EXPECT_GT(result.encode_ms, 0.0) << name;
     EXPECT_GT(result.decode_limit_ms, 0.0) << name;
     EXPECT_GT(result.cosine, 0.0) << name;
@@ -73,7 +73,7 @@ TEST_F(DeviceCodecBench, GivesTheCpusFigures) {
       {"fp16", ""}, {"gtopk", ""}, {"onebit", ""}};
   if (std::string(device_kind()) == "emulated") methods.emplace_back("powersgd", "");
   for (const auto& [method, toml] : methods) {
-    CodecBenchOptions options{.numel = 20'000, .ratio = 0.01, .threads = 1, .seconds = 0.0};
+    CodecBenchOptions options{.numel = 5'000, .ratio = 0.01, .threads = 1, .seconds = 0.0};
     const CodecResult cpu = bench(method, options, toml);
     options.device = first_device();
     const CodecResult device = bench(method, options, toml);

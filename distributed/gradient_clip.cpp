@@ -82,7 +82,7 @@ const Ranges& GradientClip::ranges_of(std::span<const int> segments) {
     const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
     ranges.push_back({segment.offset, segment.numel, id});
   }
-  made = std::make_unique<Ranges>(context_, ranges, size_of(DType::f64));
+  made = std::make_unique<Ranges>(context_.stream, context_.pool, ranges, size_of(DType::f64));
   return *made;
 }
 

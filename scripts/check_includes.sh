@@ -39,7 +39,7 @@ BEGIN {
   rooms["core/tensor"] = "core/base core/device"
   tensors = "core/base core/device core/tensor"
   rooms["core"] = tensors " core/loops core/cpu core/cuda"
-  rooms["core/loops"] = tensors " core core/cuda"
+  rooms["core/loops"] = tensors " core/cuda"
   rooms["core/ops"] = rooms["core/cpu"] = rooms["core/emulated"] = tensors " core core/loops"
   rooms["core/cuda"] = tensors " core core/loops core/ops core/kernels"
   rooms["core/kernels"] = tensors " core core/loops core/ops"

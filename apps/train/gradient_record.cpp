@@ -49,8 +49,9 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
   const int64_t rows = steps_before(steps_path_, step);
   for (const Segment& segment : replica.parameters().segments()) {
     const Ranges::Range range{segment.offset, segment.numel, segment.id};
-    ranges_.push_back(
-        std::make_unique<Ranges>(replica.context(), std::span(&range, 1), size_of(DType::f64)));
+    const Context& context = replica.context();
+    ranges_.push_back(std::make_unique<Ranges>(context.stream, context.pool, std::span(&range, 1),
+                                               size_of(DType::f64)));
     Layer& layer = layers_.emplace_back();
     if (!glob(options.layers, segment.name)) continue;
     layer.shape = segment.shape;

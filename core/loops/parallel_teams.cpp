@@ -1,9 +1,9 @@
 #include "core/loops/parallel_teams.h"
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
-
-#include "core/random.h"
+#include <random>
 
 namespace wisp {
 namespace {
@@ -23,11 +23,10 @@ namespace parallel {
 uint32_t team_order() { return order(); }
 
 std::vector<int64_t> shuffled(uint32_t seed, int64_t n) {
-  const Philox random(seed, static_cast<uint64_t>(n), 0);
+  std::mt19937 random(seed + static_cast<uint32_t>(n));
   std::vector<int64_t> elements(static_cast<size_t>(n));
   std::iota(elements.begin(), elements.end(), 0);
-  for (size_t left = elements.size(); left > 1; --left)
-    std::swap(elements[left - 1], elements[random.below(left, static_cast<uint32_t>(left))]);
+  std::shuffle(elements.begin(), elements.end(), random);
   return elements;
 }
 

@@ -7,10 +7,11 @@
 
 namespace wisp {
 
-Ranges::Ranges(const Context& context, std::span<const Range> ranges, int64_t value_bytes)
+Ranges::Ranges(const Stream& stream, MemoryPool& pool, std::span<const Range> ranges,
+               int64_t value_bytes)
     : count_(std::ssize(ranges)),
-      table_(context.empty({count_ * static_cast<int64_t>(sizeof(Range))}, DType::u8)) {
-  TableWriter table(context.stream, table_.raw());
+      table_({count_ * static_cast<int64_t>(sizeof(Range))}, DType::u8, pool, stream.id()) {
+  TableWriter table(stream, table_.raw());
   for (Range range : ranges) {
     const int64_t block = parallel::reduce_block(range.numel);
     range.first_block = blocks_;
@@ -18,8 +19,8 @@ Ranges::Ranges(const Context& context, std::span<const Range> ranges, int64_t va
     blocks_ += (range.numel + block - 1) / block;
   }
   table.finish();
-  if (context.stream.device().is_cuda())
-    partial_ = context.empty({std::max<int64_t>(blocks_, 1) * value_bytes}, DType::u8);
+  if (stream.device().is_cuda())
+    partial_ = Tensor({std::max<int64_t>(blocks_, 1) * value_bytes}, DType::u8, pool, stream.id());
 }
 
 }  // namespace wisp

@@ -4,12 +4,13 @@
 
 #include <span>
 
-#include "core/context.h"
+#include "core/device/stream.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 
-/// Ranges in device memory, with room for partial results of `value_bytes` each. Belongs to the
-/// stream of its context.
+/// Ranges in device memory, with room for partial results of `value_bytes` each. Belongs to its
+/// stream.
 class Ranges {
  public:
   /// A range of an index space, and the slot of its result.
@@ -19,7 +20,8 @@ class Ranges {
     int64_t first_block = 0;  // first block of reduce_block(numel) elements; Ranges sets it
   };
 
-  Ranges(const Context& context, std::span<const Range> ranges, int64_t value_bytes);
+  Ranges(const Stream& stream, MemoryPool& pool, std::span<const Range> ranges,
+         int64_t value_bytes);
 
   int64_t count() const { return count_; }
   int64_t blocks() const { return blocks_; }

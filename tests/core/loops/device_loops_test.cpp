@@ -75,7 +75,8 @@ struct Loops {
         SelectAboveOf{{x.data<float>(), 0.25f, where.data<int64_t>(), selected.data<int64_t>()}});
     const Ranges::Range parts[] = {{0, n / 3, 1}, {n / 3, n - n / 3, 0}};
     const Tensor two = context.zeros({2}, DType::f32);
-    parallel_reduce_ranges(context.stream, Ranges(context, parts, sizeof(float)),
+    parallel_reduce_ranges(context.stream,
+                           Ranges(context.stream, context.pool, parts, sizeof(float)),
                            SumOfFloats{x.data<float>()}, two.data<float>());
     const auto get = [&](const Tensor& from) { return fetch(context.stream, from); };
     sum = get(total), squares = get(y), once = get(doubled), count = get(selected);

@@ -15,7 +15,8 @@ double squares_of(const Tensor& x) {
   TestContext test;
   double result = -1.0;
   const Ranges::Range all{0, x.numel(), 0};
-  sums_of_squares(test.stream, x, Ranges(test.context, {&all, 1}, sizeof result), &result);
+  sums_of_squares(test.stream, x, Ranges(test.stream, test.context.pool, {&all, 1}, sizeof result),
+                  &result);
   return result;
 }
 
@@ -25,7 +26,8 @@ TEST(Norm, SumsEachRangeByItself) {
   const Tensor x = random_tensor({20'000}, 5, DType::f32);
   const Ranges::Range ranges[] = {{0, 9000, 2}, {9100, 0, 0}, {9200, 10'800, 1}};
   double sums[3] = {-1.0, -1.0, -1.0};
-  sums_of_squares(test.stream, x, Ranges(test.context, ranges, sizeof sums[0]), sums);
+  sums_of_squares(test.stream, x, Ranges(test.stream, test.context.pool, ranges, sizeof sums[0]),
+                  sums);
   EXPECT_EQ(sums[0], 0.0);
   EXPECT_EQ(sums[1], squares_of(x.slice(9200, {10'800})));
   EXPECT_EQ(sums[2], squares_of(x.slice(0, {9000})));
@@ -34,7 +36,7 @@ TEST(Norm, SumsEachRangeByItself) {
 TEST(Norm, ScalesEachRangeByItsFactor) {
   TestContext test;
   const Ranges::Range ranges[] = {{0, 9000, 2}, {9000, 0, 0}, {9200, 300'000, 1}, {309'200, 3, 3}};
-  const Ranges table(test.context, ranges, sizeof(double));
+  const Ranges table(test.stream, test.context.pool, ranges, sizeof(double));
   const double factors[] = {7.0, 0.5, 3.0, 1.0};
   for (const bool squared : {false, true}) {
     const Tensor x = full({309'300}, 1.0, DType::f32);

@@ -47,9 +47,9 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
   steps_path_ = folder + "/steps.npy";
   whole_path_ = concat(folder, "/", RecordedWhole::kFile);
   const int64_t rows = steps_before(steps_path_, step);
+  const Context& context = replica.context();
   for (const Segment& segment : replica.parameters().segments()) {
     const Ranges::Range range{segment.offset, segment.numel, segment.id};
-    const Context& context = replica.context();
     ranges_.push_back(std::make_unique<Ranges>(context.stream, context.pool, std::span(&range, 1),
                                                size_of(DType::f64)));
     Layer& layer = layers_.emplace_back();

@@ -50,9 +50,8 @@ struct EncodeChunk {
 
  private:
   WISP_HD Grid own_grid(int64_t begin, int64_t size, int64_t c) const {
-    double scale = 0.0;
-    group::by_kind(source, [&](const Source& kind) {
-      scale = levels::scale_of(kind, offset + begin, size, norm);
+    const double scale = group::by_kind(source, [&](const Source& kind) {
+      return levels::scale_of(kind, offset + begin, size, norm);
     });
     return levels::sent_grid(scale, levels, scales + c);
   }

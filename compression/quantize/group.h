@@ -42,23 +42,24 @@ WISP_HD inline void fill(const Team& team, int64_t size, uint8_t* code, const Of
   }
 }
 
-/// visit(source), compiled once for each kind of source, so that loops do not branch on the
-/// source's pointers.
+/// The result of visit(source), which is compiled once for each kind of source, so that loops do
+/// not branch on the source's pointers. It should hold no more than such a loop: compiling takes
+/// long.
 template <class Visit>
-WISP_HD inline void by_kind(const Source& source, const Visit& visit) {
+WISP_HD inline auto by_kind(const Source& source, const Visit& visit) {
   if (!source.gradient || source.masked) return visit(source);
   Source kind = source;
   kind.masked = nullptr;
   if (!source.kept) {
     kind.kept = nullptr;
-    visit(kind);
-  } else if (source.tracks) {
-    kind.tracks = true;
-    visit(kind);
-  } else {
-    kind.tracks = false;
-    visit(kind);
+    return visit(kind);
   }
+  if (source.tracks) {
+    kind.tracks = true;
+    return visit(kind);
+  }
+  kind.tracks = false;
+  return visit(kind);
 }
 
 /// Prefetches the group at `at`, in the arena or a plain array.

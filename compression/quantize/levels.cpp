@@ -34,9 +34,8 @@ struct EncodeLevels {
     if (field) {
       grid = *field;
     } else {
-      double scale = 0.0;
-      group::by_kind(source, [&](const Source& kind) {
-        scale = levels::scale_of(team, kind, offset + begin, size, norm);
+      const double scale = group::by_kind(source, [&](const Source& kind) {
+        return levels::scale_of(team, kind, offset + begin, size, norm);
       });
       float sent;
       grid = levels::sent_grid(scale, levels, &sent);

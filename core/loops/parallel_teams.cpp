@@ -1,9 +1,9 @@
 #include "core/loops/parallel_teams.h"
 
-#include <algorithm>
 #include <atomic>
 #include <numeric>
-#include <random>
+
+#include "core/base/hash.h"
 
 namespace wisp {
 namespace {
@@ -23,10 +23,11 @@ namespace parallel {
 uint32_t team_order() { return order(); }
 
 std::vector<int64_t> shuffled(uint32_t seed, int64_t n) {
-  std::mt19937 random(seed + static_cast<uint32_t>(n));
+  const uint64_t key = hash_number(static_cast<uint64_t>(n), seed);
   std::vector<int64_t> elements(static_cast<size_t>(n));
   std::iota(elements.begin(), elements.end(), 0);
-  std::shuffle(elements.begin(), elements.end(), random);
+  for (size_t left = elements.size(); left > 1; --left)
+    std::swap(elements[left - 1], elements[(hash_number(left, key) >> 32) % left]);
   return elements;
 }
 

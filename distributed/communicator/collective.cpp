@@ -286,12 +286,14 @@ Mismatch find_mismatch(std::span<const Call> calls) {
 
 Traffic traffic_of(const Call& call, int rank, int workers) {
   const CallLabel& label = call.label;
-  int peers = workers - 1;
+  const int others = workers - 1;
   if (label.reduces()) {
+    // It sends the others' shares, then the sum of its own to all of them, and receives as much.
     const int64_t own = share_numel(numel_of(label), rank, workers) * size_of(label.dtype);
-    const int64_t moved = label.bytes - own + peers * own;  // others' shares; its own to all
-    return {moved, moved, reduction_steps(peers).count};
+    const int64_t moved = label.bytes - own + others * own;
+    return {moved, moved, reduction_steps(others).count};
   }
+  int peers = others;
   if (label.kind == Call::Kind::exchange) {
     peers = static_cast<int>(std::count_if(call.sends.begin(), call.sends.end(),
                                            [](const Call::Part& part) { return part.count > 0; }));

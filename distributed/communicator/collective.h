@@ -78,9 +78,9 @@ std::string label_mismatch(const CallLabel& label, const CallLabel& first);
 /// the first difference; empty if there is none.
 std::string mail_mismatch(const Call& receiver, int from, std::span<const int64_t> sent_bytes);
 
-/// The table of the algorithm: message steps where a rank sends to `peers` others, and the copies
-/// of the bytes that it sends in them. A reduction has two steps for each peer, each with one of
-/// peers + 1 shares. All else has one step for each peer, with a whole message.
+/// What a rank sends to `peers` others in a collective: `count` messages, one after the other,
+/// which hold `copies` times the collective's bytes. A reduction has two messages for each peer,
+/// each with one of peers + 1 shares; all else has one, with all bytes.
 struct MessageSteps {
   int count = 0;
   double copies = 0.0;

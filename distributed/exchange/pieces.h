@@ -13,9 +13,9 @@ namespace wisp {
 
 class Pieces {
  public:
-  /// Cuts `slices`, which stay in place until the last piece, into about equal pieces of whole
+  /// Cuts `slices`, which the caller keeps until the last next(), into about equal pieces of whole
   /// grains of `grain` bytes; the last piece takes the rest. There are as many pieces as whole
-  /// `piece_bytes` or grains, but at least one. It is one if `piece_bytes` is 0.
+  /// `piece_bytes`, at most as many as whole grains, and at least one. 0 `piece_bytes`: one.
   void cut(std::span<const Bytes> slices, int64_t piece_bytes, int64_t grain) {
     slices_ = slices;
     grain_ = grain;

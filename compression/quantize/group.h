@@ -43,8 +43,7 @@ WISP_HD inline void fill(const Team& team, int64_t size, uint8_t* code, const Of
 }
 
 /// The result of visit(source), which is compiled once for each kind of source, so that loops do
-/// not branch on the source's pointers. It should hold no more than such a loop: compiling takes
-/// long.
+/// not branch on the source's pointers.
 template <class Visit>
 WISP_HD inline auto by_kind(const Source& source, const Visit& visit) {
   if (!source.gradient || source.masked) return visit(source);

@@ -27,6 +27,10 @@ struct EncodeLevels {
   PlanesWriter planes;
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t g, Shared& shared) const {
+    group::by_kind(source, [&](const Source& kind) { encode(team, kind, g, shared); });
+  }
+  template <class Team>
+  WISP_HD void encode(const Team& team, const Source& kind, int64_t g, Shared& shared) const {
     const int64_t begin = g * run;
     const int64_t size = planes.numel - begin < run ? planes.numel - begin : run;
     const int bits = (1 << planes.width) - 1;
@@ -34,18 +38,14 @@ struct EncodeLevels {
     if (field) {
       grid = *field;
     } else {
-      const double scale = group::by_kind(source, [&](const Source& kind) {
-        return levels::scale_of(team, kind, offset + begin, size, norm);
-      });
       float sent;
-      grid = levels::sent_grid(scale, levels, &sent);
+      grid = levels::sent_grid(levels::scale_of(team, kind, offset + begin, size, norm), levels,
+                               &sent);
       team.once([&] { scales[g] = sent; });
     }
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
-      group::by_kind(source, [&](const Source& kind) {
-        levels::take(team, kind, offset + i, position + i, group::size_at(i, begin + size), grid,
-                     rounding, [&](int64_t j, int32_t level) { shared.level[j] = level; });
-      });
+      levels::take(team, kind, offset + i, position + i, group::size_at(i, begin + size), grid,
+                   rounding, [&](int64_t j, int32_t level) { shared.level[j] = level; });
       team.each(group::kSize, [&](int64_t j) {
         shared.codes.code[j] = static_cast<uint8_t>(shared.level[j] & bits);
       });

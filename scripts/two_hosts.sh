@@ -17,7 +17,7 @@ unavailable() {
 if [ "${1:-}" = --on ]; then
   host=$2
   shift 3 # --on, the host, and the address
-  exec ip netns exec "wisp-$host" unshare --uts sh -c "hostname ${host%%-*}; $*"
+  exec ip netns exec "wisp-$host" unshare --uts --pid --fork sh -c "hostname ${host%%-*}; $*"
 fi
 
 [ $# -ge 2 ] || {
@@ -57,7 +57,7 @@ join() { # HOST ADDRESS
 
 self=$(realpath "$0")
 # shellcheck disable=SC2016  # the inner shell's
-ip netns exec "wisp-$one" unshare --uts sh -c 'hostname one; exec "$@"' sh mpirun --allow-run-as-root \
+ip netns exec "wisp-$one" unshare --uts sh -c 'hostname one; exec "$@"' sh mpirun --allow-run-as-root --leave-session-attached \
   --mca plm_rsh_agent "$self --on $two" --mca plm_rsh_no_tree_spawn 1 --mca btl tcp,self \
   --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
   --host 10.77.0.1:1,10.77.0.2:1 -n 2 "$@"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <climits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -25,10 +24,25 @@ namespace {
 constexpr double kShortestPauseUs = 20.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
 constexpr double kLeaveS = 2.0;  // time for the others' messages after a failure
 constexpr int kFirstMessageTag = 16, kMessageTags = 16384;
-constexpr int64_t kLongBytes = 131072;  // least size of a message that is seen only when complete
+// A message of more bytes is announced, as MPI may show it to its receiver only when complete.
+constexpr int64_t kLongBytes = 131072;
+// An announced message travels in pieces of so many bytes. MPI must send a piece without asking its
+// receiver (MpiSession sees to it): the request would queue behind all data in the other direction.
+constexpr int64_t kPieceBytes = 256000;
+constexpr int kAnnouncementBytes = 8;  // no message is as short: each begins with its call
 
 void sleep_us(double us) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
+}
+
+/// Whether all have ended, which leaves none.
+bool all_done(std::vector<MPI_Request>& requests) {
+  int done = 0;
+  mpi_check(
+      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+      "MPI_Testall");
+  if (done) requests.clear();
+  return done != 0;
 }
 
 class MpiCommunicator final : public HostCommunicator {
@@ -59,26 +73,34 @@ class MpiCommunicator final : public HostCommunicator {
  private:
   using Lock = std::unique_lock<std::mutex>;
   class UnderWay;
-  /// The message of one rank in a round.
+  /// The message from a rank in a round.
   struct Incoming {
-    bool heard = false, announced = false, here = false;  // states of rank, message, data
-    MPI_Request request = MPI_REQUEST_NULL;
+    bool announced = false, here = false;  // its size is known; all of it has come
+    std::vector<MPI_Request> pieces;
     std::vector<std::byte> memory;
     int64_t bytes = 0;
 
     ConstBytes message() const { return {memory.data(), bytes}; }
+    std::byte* resize(int64_t size);
+  };
+  /// The message to a rank in a round.
+  struct Outgoing {
+    int64_t announcement = 0;  // the message's size
+    std::vector<MPI_Request> sends;
+    std::vector<std::byte> memory;
   };
 
   PendingPtr begin(Call call) override;
   void start_round();
-  void say_hello(int peer);
+  void send(int peer, ConstBytes message);
+  void expect(int peer, int64_t bytes);
   bool look();
   bool advance();
   bool receive();
   bool sent();
   Transfer finish();
   void look_after_peers();
-  std::string missing() const;
+  std::string missing();
   bool failed() const { return !peers_.failure().empty(); }
   int tag() const {
     return kFirstMessageTag + static_cast<int>((2 * collectives_ + round_) % kMessageTags);
@@ -95,10 +117,9 @@ class MpiCommunicator final : public HostCommunicator {
   std::optional<Mail> mail_;
   int64_t collectives_ = 0;  // collectives done
   int round_ = 0;
-  int heard_ = 0, announced_ = 0, here_ = 0;      // number of peers, in this round
-  std::vector<Incoming> incoming_;                // indexed by rank
-  std::vector<std::vector<std::byte>> outgoing_;  // indexed by rank; if all get the same, the first
-  std::vector<MPI_Request> sends_;
+  int announced_ = 0, here_ = 0;          // number of peers, in this round
+  std::vector<Incoming> incoming_;        // indexed by rank
+  std::vector<Outgoing> outgoing_;        // indexed by rank; if all get the same, the first has it
   double begin_us_ = 0.0, end_us_ = 0.0;  // time when all had come; time when done
   double looked_us_ = 0.0, pause_us_ = kShortestPauseUs;
   Deadline deadline_{timeout_s_};
@@ -160,32 +181,50 @@ PendingPtr MpiCommunicator::begin(Call call) {
   return std::make_unique<UnderWay>(*this);
 }
 
+std::byte* MpiCommunicator::Incoming::resize(int64_t size) {
+  announced = true;
+  bytes = size;
+  if (memory.size() < static_cast<size_t>(size)) memory.resize(static_cast<size_t>(size));
+  return memory.data();
+}
+
 void MpiCommunicator::start_round() {
-  heard_ = announced_ = here_ = 0;
-  for (Incoming& incoming : incoming_) incoming.heard = incoming.announced = incoming.here = false;
+  announced_ = here_ = 0;
+  for (Incoming& incoming : incoming_) incoming.announced = incoming.here = false;
   const bool same = mail_->same_for_all(round_);
   ConstBytes message;
   for (int peer = 0; peer < size(); ++peer) {
     if (!peers_.is_peer(peer)) continue;
     if (!same || message.bytes == 0)
-      message = mail_->write(round_, peer, outgoing_[same ? 0 : static_cast<size_t>(peer)]);
-    WISP_CHECK(message.bytes <= INT_MAX, mail_->label().str(), ": a message of ", message.bytes,
-               " bytes, MPI carries at most ", INT_MAX,
-               "; a smaller compression.bucket_bytes helps");
-    if (round_ == 0 && message.bytes > kLongBytes) say_hello(peer);
-    mpi_check(MPI_Isend(message.data, static_cast<int>(message.bytes), MPI_BYTE, peer, tag(),
-                        messages_, &sends_.emplace_back()),
-              "MPI_Isend");
+      message = mail_->write(round_, peer, outgoing_[same ? 0 : static_cast<size_t>(peer)].memory);
+    send(peer, message);
   }
 }
 
-/// Sends an empty message before a long one. It tells the receiver when this rank has come, which
-/// is the begin of the time on the wire.
-void MpiCommunicator::say_hello(int peer) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Isend(nullptr, 0, MPI_BYTE, peer, tag(), messages_, &request), "MPI_Isend");
-  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
-  // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): freed, not waited for
+/// Starts to send a message. Before a long one its size is sent. That also tells the receiver when
+/// this rank has come, which is the begin of the time on the wire.
+void MpiCommunicator::send(int peer, ConstBytes message) {
+  Outgoing& outgoing = outgoing_[static_cast<size_t>(peer)];
+  const auto start = [&](const void* data, int64_t bytes) {
+    mpi_check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tag(), messages_,
+                        &outgoing.sends.emplace_back()),
+              "MPI_Isend");
+  };
+  if (message.bytes <= kLongBytes) return start(message.data, message.bytes);
+  outgoing.announcement = message.bytes;
+  start(&outgoing.announcement, kAnnouncementBytes);
+  for (int64_t at = 0; at < message.bytes; at += kPieceBytes)
+    start(message.data + at, std::min(kPieceBytes, message.bytes - at));
+}
+
+/// Receives the pieces of the message that `peer` has announced.
+void MpiCommunicator::expect(int peer, int64_t bytes) {
+  Incoming& incoming = incoming_[static_cast<size_t>(peer)];
+  std::byte* const memory = incoming.resize(bytes);
+  for (int64_t at = 0; at < bytes; at += kPieceBytes)
+    mpi_check(MPI_Irecv(memory + at, static_cast<int>(std::min(kPieceBytes, bytes - at)), MPI_BYTE,
+                        peer, tag(), messages_, &incoming.pieces.emplace_back()),
+              "MPI_Irecv");
 }
 
 /// Progresses without waiting; fails a rank that is late. Returns whether wait() would not block.
@@ -238,27 +277,23 @@ bool MpiCommunicator::receive() {
       Incoming& incoming = incoming_[static_cast<size_t>(status.MPI_SOURCE)];
       int bytes = 0;
       mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-      if (!std::exchange(incoming.heard, true) && ++heard_ == size() - 1 && round_ == 0)
-        begin_us_ = now_us();
-      if (bytes == 0) {
-        mpi_check(MPI_Mrecv(nullptr, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-        return true;
+      if (++announced_ == size() - 1 && round_ == 0) begin_us_ = now_us();
+      if (bytes == kAnnouncementBytes) {
+        int64_t announced = 0;
+        mpi_check(MPI_Mrecv(&announced, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+        expect(status.MPI_SOURCE, announced);
+      } else {
+        mpi_check(MPI_Imrecv(incoming.resize(bytes), bytes, MPI_BYTE, &message,
+                             &incoming.pieces.emplace_back()),
+                  "MPI_Imrecv");
       }
-      incoming.bytes = bytes;
-      if (incoming.memory.size() < static_cast<size_t>(bytes))
-        incoming.memory.resize(static_cast<size_t>(bytes));
-      mpi_check(MPI_Imrecv(incoming.memory.data(), bytes, MPI_BYTE, &message, &incoming.request),
-                "MPI_Imrecv");
-      incoming.announced = moved = true;
-      ++announced_;
+      moved = true;
     }
   }
   for (int peer = 0; peer < size() && !failed(); ++peer) {
     Incoming& incoming = incoming_[static_cast<size_t>(peer)];
     if (!incoming.announced || incoming.here) continue;
-    int done = 0;
-    mpi_check(MPI_Test(&incoming.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (!done) continue;
+    if (!all_done(incoming.pieces)) continue;
     incoming.here = moved = true;
     const auto mismatch = mail_->check(round_, peer, incoming.message());
     if (!mismatch) {
@@ -272,11 +307,7 @@ bool MpiCommunicator::receive() {
 
 /// Whether the others have taken everything. The rest of a message may need this rank's help.
 bool MpiCommunicator::sent() {
-  int done = 0;
-  mpi_check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE),
-            "MPI_Testall");
-  if (done) sends_.clear();
-  return done != 0;
+  return std::ranges::all_of(outgoing_, [](Outgoing& to) { return all_done(to.sends); });
 }
 
 Transfer MpiCommunicator::finish() {
@@ -295,18 +326,14 @@ Transfer MpiCommunicator::finish() {
 }
 
 /// The ranks for which the collective waits.
-std::string MpiCommunicator::missing() const {
+std::string MpiCommunicator::missing() {
   std::string absent, slow, behind;
   int absentees = 0;
-  size_t message = 0;  // index in sends_, which go to the peers in order
   for (int peer = 0; peer < size(); ++peer) {
     if (!peers_.is_peer(peer)) continue;
     const Incoming& incoming = incoming_[static_cast<size_t>(peer)];
-    int taken = 1;
-    if (message < sends_.size())
-      MPI_Request_get_status(sends_[message++], &taken, MPI_STATUS_IGNORE);
-    if (incoming.here && taken) continue;
-    std::string& list = incoming.here ? behind : incoming.heard || round_ > 0 ? slow : absent;
+    if (incoming.here && all_done(outgoing_[static_cast<size_t>(peer)].sends)) continue;
+    std::string& list = incoming.here ? behind : incoming.announced || round_ > 0 ? slow : absent;
     list += concat(list.empty() ? "rank " : ", rank ", peer);
     absentees += &list == &absent;
   }

@@ -7,16 +7,9 @@
 namespace wisp {
 namespace {
 
-/// Sets Open MPI's variables for TCP, unless the environment or mpirun sets them. Of a long message
-/// Open MPI sends the rest when the receiver requests it, and the request queues behind data in the
-/// other direction. By default ("put") it queues behind all of this data, so the two directions
-/// take turns and an exchange lasts twice as long. With fragments, it queues only behind the data
-/// in the socket's buffer. Up to 256 KiB there is no request.
-void let_directions_travel_at_once() {
-  setenv("OMPI_MCA_btl_tcp_flags", "send,inplace", 0);
-  setenv("OMPI_MCA_btl_tcp_eager_limit", "262144", 0);
-  setenv("OMPI_MCA_btl_tcp_max_send_size", "262144", 0);
-}
+/// Lets Open MPI send up to 256 KiB over TCP without asking the receiver, unless the environment or
+/// mpirun sets the limit. MpiCommunicator relies on it.
+void send_pieces_unasked() { setenv("OMPI_MCA_btl_tcp_eager_limit", "262144", 0); }
 
 }  // namespace
 
@@ -32,7 +25,7 @@ MpiSession::MpiSession() {
   int started = 0, provided = MPI_THREAD_SINGLE;
   mpi_check(MPI_Initialized(&started), "MPI_Initialized");
   if (!started) {
-    let_directions_travel_at_once();
+    send_pieces_unasked();
     mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init");
     owns_mpi_ = true;
   } else {

@@ -13,6 +13,7 @@ struct Head {
   int64_t slices = 0;  // number of sizes that follow, a word each; the data is behind them
 };
 constexpr int64_t kHeadBytes = sizeof(Head);
+static_assert(kHeadBytes == Mail::kLeastBytes);
 static_assert(kHeadBytes % 8 == 0, "the data behind it is read as elements of up to 8 bytes");
 
 Head head_of(ConstBytes message) {
@@ -107,8 +108,7 @@ std::optional<Mismatch> Mail::check_own() const {
 }
 
 std::optional<Mismatch> Mail::check(int round, int peer, ConstBytes message) const {
-  if (message.bytes < kHeadBytes)
-    return Mismatch{peer, "sent what no collective sends; do all ranks run the same program?"};
+  if (message.bytes < kHeadBytes) return Mismatch{peer, kForeign};
   const Head head = head_of(message);
   if (!head.label.fits(call_.label)) {
     if (peer == 0) return Mismatch{rank_, label_mismatch(call_.label, head.label)};

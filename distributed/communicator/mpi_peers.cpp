@@ -1,7 +1,5 @@
 #include "distributed/communicator/mpi_peers.h"
 
-#include <algorithm>
-
 #include "core/base/clock.h"
 #include "core/base/error.h"
 
@@ -26,10 +24,9 @@ MpiPeers::MpiPeers() : words_(MpiSession::all()) {
 }
 
 int MpiPeers::neighbours(int end) const {
-  const Place& own = places_[static_cast<size_t>(rank_)];
-  return static_cast<int>(
-      std::count_if(places_.begin(), places_.begin() + end,
-                    [&](const Place& place) { return place.same_machine(own); }));
+  int neighbours = 0;
+  for (int rank = 0; rank < end; ++rank) neighbours += is_neighbour(rank);
+  return neighbours;
 }
 
 /// Sends without asking for the result.

@@ -19,6 +19,10 @@ class MpiPeers {
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool is_peer(int rank) const { return rank != rank_; }
+  /// Whether `rank` is on this rank's machine.
+  bool is_neighbour(int rank) const {
+    return places_[static_cast<size_t>(rank)].same_machine(places_[static_cast<size_t>(rank_)]);
+  }
   /// Number of ranks below `end` on this rank's machine.
   int neighbours(int end) const;
 

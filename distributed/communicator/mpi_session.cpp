@@ -7,9 +7,10 @@
 namespace wisp {
 namespace {
 
-/// Lets Open MPI send up to 256 KiB over TCP without asking the receiver, unless the environment or
-/// mpirun sets the limit. MpiCommunicator relies on it.
-void send_pieces_unasked() { setenv("OMPI_MCA_btl_tcp_eager_limit", "262144", 0); }
+/// Sets Open MPI's limit, unless the environment or mpirun has.
+void let_mpi_send_unasked() {
+  setenv("OMPI_MCA_btl_tcp_eager_limit", concat(MpiSession::kUnaskedBytes).c_str(), 0);
+}
 
 }  // namespace
 
@@ -25,7 +26,7 @@ MpiSession::MpiSession() {
   int started = 0, provided = MPI_THREAD_SINGLE;
   mpi_check(MPI_Initialized(&started), "MPI_Initialized");
   if (!started) {
-    send_pieces_unasked();
+    let_mpi_send_unasked();
     mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init");
     owns_mpi_ = true;
   } else {

@@ -11,6 +11,11 @@ void mpi_check(int status, const char* what);
 
 class MpiSession {
  public:
+  /// Bytes of the longest message, MPI's header included, that Open MPI sends over TCP without
+  /// asking the receiver. The environment or mpirun may set another limit, and a program that has
+  /// started MPI itself keeps the limit it has.
+  static constexpr int kUnaskedBytes = 262144;
+
   /// Throws Error if this MPI cannot be called from a comm thread.
   MpiSession();
   ~MpiSession();

@@ -108,7 +108,8 @@ std::optional<Mismatch> Mail::check_own() const {
 }
 
 std::optional<Mismatch> Mail::check(int round, int peer, ConstBytes message) const {
-  if (message.bytes < kHeadBytes) return Mismatch{peer, kForeign};
+  if (message.bytes < kHeadBytes)
+    return Mismatch{peer, "sent what no collective sends; do all ranks run the same program?"};
   const Head head = head_of(message);
   if (!head.label.fits(call_.label)) {
     if (peer == 0) return Mismatch{rank_, label_mismatch(call_.label, head.label)};

@@ -15,9 +15,6 @@ namespace wisp {
 class Mail {
  public:
   static constexpr int64_t kLeastBytes = 32;  // of a message
-  /// What a rank has done whose message is none of a Mail.
-  static constexpr const char* kForeign =
-      "sent what no collective sends; do all ranks run the same program?";
 
   Mail(Call call, int rank, int workers);
 

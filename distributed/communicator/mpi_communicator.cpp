@@ -14,6 +14,7 @@
 #include "distributed/communicator/deadline.h"
 #include "distributed/communicator/host_communicator.h"
 #include "distributed/communicator/mail.h"
+#include "distributed/communicator/mpi_messages.h"
 #include "distributed/communicator/mpi_peers.h"
 
 namespace wisp {
@@ -24,30 +25,13 @@ namespace {
 constexpr double kShortestPauseUs = 20.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
 constexpr double kLeaveS = 2.0;  // time for the others' messages after a failure
 constexpr int kFirstMessageTag = 16, kMessageTags = 16384;
-// Before a longer message its size is sent, so that its receiver learns early who has come. MPI
-// shows a message when all of it is there, which for a shorter one is soon.
-constexpr int64_t kLongBytes = 131072;
-// A long message travels in pieces that MPI sends unasked, because a receiver's request would queue
-// behind all data in the other direction. MPI's header needs the rest of the limit. A receiver that
-// is still in the round before may get pieces; MPI keeps them, at most a message of each peer.
-constexpr int64_t kPieceBytes = MpiSession::kUnaskedBytes - 1024;
-// Few pieces to another machine are under way at once, so that a failure's cause soon follows them.
-constexpr size_t kFarPieces = 4;
-constexpr int64_t kMostBytes = int64_t{1} << 40;  // of a message
 
 void sleep_us(double us) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
 }
 
-bool is_done(MPI_Request& request) {
-  int done = 0;
-  mpi_check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-  return done != 0;
-}
-
 class MpiCommunicator final : public HostCommunicator {
  public:
-  MpiCommunicator();
   ~MpiCommunicator() override;
 
   int rank() const override { return peers_.rank(); }
@@ -73,57 +57,28 @@ class MpiCommunicator final : public HostCommunicator {
  private:
   using Lock = std::unique_lock<std::mutex>;
   class UnderWay;
-  /// The message from a rank in a round.
-  struct Incoming {
-    bool known = false, here = false;  // its size is known; all of it has come
-    int64_t bytes = 0;
-    std::vector<std::byte> memory;
-    std::vector<MPI_Request> pieces;  // in the order of the memory
-    size_t arrived = 0;               // number of pieces
-
-    ConstBytes message() const { return {memory.data(), bytes}; }
-    std::byte* make_room(int64_t size);
-  };
-  /// The message to a rank in a round.
-  struct Outgoing {
-    int64_t size = 0;                // of a long message
-    ConstBytes rest;                 // of a long message, not yet given to MPI
-    std::vector<MPI_Request> sends;  // under way
-    std::vector<std::byte> memory;
-  };
-
   PendingPtr begin(Call call) override;
   void start_round();
-  void start_send(int peer, const void* data, int64_t bytes);
-  void send(int peer, ConstBytes message);
-  bool send_more();
-  void receive_pieces(int peer, int64_t bytes);
   bool look();
   bool advance();
   bool receive();
-  bool hear_of_message();
+  bool accepts(int peer);
   Transfer finish();
   void look_after_peers();
   std::string missing() const;
   bool failed() const { return !peers_.failure().empty(); }
-  int tag() const {
-    return kFirstMessageTag + static_cast<int>((2 * collectives_ + round_) % kMessageTags);
-  }
 
   const MpiSession session_;
-  MPI_Comm messages_ = MPI_COMM_NULL;
   double timeout_s_ = 60.0;
 
   mutable std::mutex mutex_;  // guards all calls of MPI, and the members below
   MpiPeers peers_;
+  MpiMessages messages_{peers_};
 
   // The collective under way.
   std::optional<Mail> mail_;
   int64_t collectives_ = 0;  // collectives done
   int round_ = 0;
-  int known_ = 0, here_ = 0;        // number of messages, in this round
-  std::vector<Incoming> incoming_;  // indexed by rank
-  std::vector<Outgoing> outgoing_;  // indexed by rank; if all get the same, it is in the first
   double begin_us_ = 0.0, end_us_ = 0.0;  // time when all had come; time when done
   double looked_us_ = 0.0, pause_us_ = kShortestPauseUs;
   Deadline deadline_{timeout_s_};
@@ -151,11 +106,6 @@ class MpiCommunicator::UnderWay final : public Pending {
   MpiCommunicator& owner_;
   bool finished_ = false;
 };
-
-MpiCommunicator::MpiCommunicator()
-    : messages_(MpiSession::all()),
-      incoming_(static_cast<size_t>(size())),
-      outgoing_(static_cast<size_t>(size())) {}
 
 MpiCommunicator::~MpiCommunicator() {
   if (!failed()) return;
@@ -185,73 +135,18 @@ PendingPtr MpiCommunicator::begin(Call call) {
   return std::make_unique<UnderWay>(*this);
 }
 
-/// The memory for a message of `size` bytes.
-std::byte* MpiCommunicator::Incoming::make_room(int64_t size) {
-  known = true;
-  bytes = size;
-  if (memory.size() < static_cast<size_t>(size)) memory.resize(static_cast<size_t>(size));
-  return memory.data();
-}
-
 void MpiCommunicator::start_round() {
-  known_ = here_ = 0;
-  for (Incoming& incoming : incoming_) {
-    incoming.known = incoming.here = false;
-    incoming.pieces.clear();
-    incoming.arrived = 0;
-  }
+  messages_.start_round(kFirstMessageTag +
+                        static_cast<int>((2 * collectives_ + round_) % kMessageTags));
   const bool same = mail_->same_for_all(round_);
   ConstBytes message;
   for (int peer = 0; peer < size(); ++peer) {
     if (!peers_.is_peer(peer)) continue;
     if (!same || message.bytes == 0)
-      message = mail_->write(round_, peer, outgoing_[same ? 0 : static_cast<size_t>(peer)].memory);
-    send(peer, message);
+      message = mail_->write(round_, peer, messages_.memory_for(same ? 0 : peer));
+    messages_.send(peer, message);
   }
-  send_more();
-}
-
-void MpiCommunicator::start_send(int peer, const void* data, int64_t bytes) {
-  mpi_check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tag(), messages_,
-                      &outgoing_[static_cast<size_t>(peer)].sends.emplace_back()),
-            "MPI_Isend");
-}
-
-/// Sends a short message, or the size of a long one, whose pieces are left to send_more().
-void MpiCommunicator::send(int peer, ConstBytes message) {
-  if (message.bytes <= kLongBytes) return start_send(peer, message.data, message.bytes);
-  Outgoing& outgoing = outgoing_[static_cast<size_t>(peer)];
-  outgoing.size = message.bytes;
-  outgoing.rest = message;
-  start_send(peer, &outgoing.size, sizeof outgoing.size);
-}
-
-/// Sends the next pieces. Returns whether MPI needs nothing of any message any more.
-bool MpiCommunicator::send_more() {
-  bool all_sent = true;
-  for (int peer = 0; peer < size(); ++peer) {
-    Outgoing& to = outgoing_[static_cast<size_t>(peer)];
-    std::erase_if(to.sends, is_done);
-    const bool near = peers_.is_neighbour(peer);
-    while (to.rest.bytes > 0 && (near || to.sends.size() < kFarPieces)) {
-      const int64_t piece = std::min(kPieceBytes, to.rest.bytes);
-      start_send(peer, to.rest.data, piece);
-      to.rest = {to.rest.data + piece, to.rest.bytes - piece};
-    }
-    all_sent = all_sent && to.sends.empty();
-  }
-  return all_sent;
-}
-
-/// Receives the message of `bytes` bytes that `peer` sends next.
-void MpiCommunicator::receive_pieces(int peer, int64_t bytes) {
-  if (bytes <= kLongBytes || bytes > kMostBytes) return peers_.fail(peer, Mail::kForeign);
-  Incoming& incoming = incoming_[static_cast<size_t>(peer)];
-  std::byte* const memory = incoming.make_room(bytes);
-  for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    mpi_check(MPI_Irecv(memory + at, static_cast<int>(std::min(kPieceBytes, bytes - at)), MPI_BYTE,
-                        peer, tag(), messages_, &incoming.pieces.emplace_back()),
-              "MPI_Irecv");
+  messages_.send_more();
 }
 
 /// Progresses without waiting; fails a rank that is late. Returns whether wait() would not block.
@@ -277,11 +172,11 @@ bool MpiCommunicator::look() {
 /// Does one thing that is possible now; returns false if there is none.
 bool MpiCommunicator::advance() {
   if (round_ == mail_->rounds()) return false;
-  const bool all_sent = send_more();
+  const bool all_sent = messages_.send_more();
   if (receive()) return true;
-  if (here_ < size() - 1 || !all_sent) return false;
+  if (!messages_.all_accepted() || !all_sent) return false;
   std::vector<ConstBytes> messages;
-  for (const Incoming& incoming : incoming_) messages.push_back(incoming.message());
+  for (int rank = 0; rank < size(); ++rank) messages.push_back(messages_.from(rank));
   mail_->read(round_, messages);
   ++round_;
   if (round_ < mail_->rounds()) {
@@ -294,49 +189,17 @@ bool MpiCommunicator::advance() {
 
 /// Takes in what has arrived; returns false if nothing has.
 bool MpiCommunicator::receive() {
-  bool moved = known_ < size() - 1 && hear_of_message();
-  for (int peer = 0; peer < size() && !failed(); ++peer) {
-    Incoming& incoming = incoming_[static_cast<size_t>(peer)];
-    if (!incoming.known || incoming.here) continue;
-    while (incoming.arrived < incoming.pieces.size() &&
-           is_done(incoming.pieces[incoming.arrived])) {
-      ++incoming.arrived;
-      moved = true;
-    }
-    if (incoming.arrived < incoming.pieces.size()) continue;
-    incoming.here = true;
-    const auto mismatch = mail_->check(round_, peer, incoming.message());
-    if (!mismatch) {
-      ++here_;
-    } else if (mismatch->rank >= 0) {
-      peers_.fail(mismatch->rank, mismatch->why);
-    }
-  }
+  const bool waits = round_ == 0 && !messages_.all_have_come();
+  const bool moved = messages_.receive([this](int peer) { return accepts(peer); });
+  if (waits && messages_.all_have_come()) begin_us_ = now_us();
   return moved;
 }
 
-/// Begins to receive the message of a peer that has come; returns false if none has.
-bool MpiCommunicator::hear_of_message() {
-  int found = 0, bytes = 0;
-  MPI_Message message = MPI_MESSAGE_NULL;
-  MPI_Status status;
-  mpi_check(MPI_Improbe(MPI_ANY_SOURCE, tag(), messages_, &found, &message, &status),
-            "MPI_Improbe");
-  if (!found) return false;
-  mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-  if (++known_ == size() - 1 && round_ == 0) begin_us_ = now_us();
-  int64_t size = 0;  // of a long message; a short one has more bytes than this
-  static_assert(sizeof size < Mail::kLeastBytes);
-  if (bytes == sizeof size) {
-    mpi_check(MPI_Mrecv(&size, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-    receive_pieces(status.MPI_SOURCE, size);
-  } else {
-    Incoming& incoming = incoming_[static_cast<size_t>(status.MPI_SOURCE)];
-    mpi_check(MPI_Imrecv(incoming.make_room(bytes), bytes, MPI_BYTE, &message,
-                         &incoming.pieces.emplace_back()),
-              "MPI_Imrecv");
-  }
-  return true;
+/// Whether the message from `peer` fits; if not, a rank fails.
+bool MpiCommunicator::accepts(int peer) {
+  const auto mismatch = mail_->check(round_, peer, messages_.from(peer));
+  if (mismatch && mismatch->rank >= 0) peers_.fail(mismatch->rank, mismatch->why);
+  return !mismatch;
 }
 
 Transfer MpiCommunicator::finish() {
@@ -360,9 +223,9 @@ std::string MpiCommunicator::missing() const {
   int absentees = 0;
   for (int peer = 0; peer < size(); ++peer) {
     if (!peers_.is_peer(peer)) continue;
-    const Incoming& incoming = incoming_[static_cast<size_t>(peer)];
-    if (incoming.here && outgoing_[static_cast<size_t>(peer)].sends.empty()) continue;
-    std::string& list = incoming.here ? behind : incoming.known || round_ > 0 ? slow : absent;
+    const bool here = messages_.is_here(peer);
+    if (here && messages_.is_sent(peer)) continue;
+    std::string& list = here ? behind : messages_.has_come(peer) || round_ > 0 ? slow : absent;
     list += concat(list.empty() ? "rank " : ", rank ", peer);
     absentees += &list == &absent;
   }

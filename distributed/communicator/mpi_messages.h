@@ -1,0 +1,76 @@
+// The messages of a round between this process and all others: one to each, one from each. Before
+// a long message its size is sent, and the message travels in pieces that MPI sends unasked
+// (docs/processes.md). One thread at a time; the owner's lock ensures it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "distributed/communicator/collective.h"
+#include "distributed/communicator/mpi_peers.h"
+
+namespace wisp {
+
+class MpiMessages {
+ public:
+  /// All processes call it together. `peers` must live as long.
+  explicit MpiMessages(const MpiPeers& peers);
+
+  /// Begins a round after the one before has ended. All ranks give the same `tag`, another one than
+  /// for the rounds before.
+  void start_round(int tag);
+  /// Memory to write the message to `peer` in; it is kept for later rounds.
+  std::vector<std::byte>& memory_for(int peer) { return outgoing_[index(peer)].memory; }
+  /// Sends the message to `peer`. Its memory must not change before all is sent.
+  void send(int peer, ConstBytes message);
+  /// Sends more pieces of long messages. Returns whether MPI has done with all sent memory.
+  bool send_more();
+  /// Takes in what has arrived, and calls accept(peer) for each message that is complete, which
+  /// returns whether the message fits. Returns false if nothing has arrived.
+  bool receive(const std::function<bool(int peer)>& accept);
+
+  /// Whether a peer has come; all of its message may have arrived, too.
+  bool has_come(int peer) const { return incoming_[index(peer)].known; }
+  bool is_here(int peer) const { return incoming_[index(peer)].here; }
+  bool all_have_come() const { return known_ == peers_.size() - 1; }
+  bool all_accepted() const { return accepted_ == peers_.size() - 1; }
+  /// The message from `peer` that is here; empty for this rank itself.
+  ConstBytes from(int peer) const {
+    return {incoming_[index(peer)].memory.data(), incoming_[index(peer)].bytes};
+  }
+  /// Whether MPI has done with the memory of the message to `peer`.
+  bool is_sent(int peer) const { return outgoing_[index(peer)].sends.empty(); }
+
+ private:
+  struct Incoming {
+    bool known = false, here = false;  // its size is known; all of it has come
+    int64_t bytes = 0;
+    std::vector<std::byte> memory;
+    std::vector<MPI_Request> pieces;  // in the order of the memory
+    size_t arrived = 0;               // number of pieces
+
+    std::byte* make_room(int64_t size);
+  };
+  struct Outgoing {
+    int64_t size = 0;                // of a long message
+    ConstBytes rest;                 // of a long message, not yet given to MPI
+    std::vector<MPI_Request> sends;  // under way
+    std::vector<std::byte> memory;
+  };
+
+  static size_t index(int peer) { return static_cast<size_t>(peer); }
+  void start_send(int peer, const void* data, int64_t bytes);
+  bool hear();
+  void receive_pieces(int peer, int64_t bytes);
+
+  const MpiPeers& peers_;
+  MPI_Comm comm_;
+  int tag_ = 0;
+  int known_ = 0, accepted_ = 0;    // number of messages
+  std::vector<Incoming> incoming_;  // indexed by rank
+  std::vector<Outgoing> outgoing_;
+};
+
+}  // namespace wisp

@@ -14,7 +14,7 @@ class Deadline {
   /// Begins the wait.
   explicit Deadline(double timeout_s) : stride_us_(timeout_s * 1e6 / kStrides) { restart(); }
 
-  /// Restarts the limit, because something has arrived.
+  /// Restarts the limit, because something has arrived or was taken.
   void restart(double at_us = now_us()) {
     looked_us_ = at_us;
     left_us_ = stride_us_ * kStrides;

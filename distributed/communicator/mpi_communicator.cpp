@@ -172,9 +172,9 @@ bool MpiCommunicator::look() {
 /// Does one thing that is possible now; returns false if there is none.
 bool MpiCommunicator::advance() {
   if (round_ == mail_->rounds()) return false;
-  const bool all_sent = messages_.send_more();
-  if (receive()) return true;
-  if (!messages_.all_accepted() || !all_sent) return false;
+  const bool sent = messages_.send_more();
+  if (receive() || sent) return true;
+  if (!messages_.all_accepted() || !messages_.all_are_sent()) return false;
   std::vector<ConstBytes> messages;
   for (int rank = 0; rank < size(); ++rank) messages.push_back(messages_.from(rank));
   mail_->read(round_, messages);

@@ -1,23 +1,22 @@
 #include "distributed/communicator/mpi_messages.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "core/base/error.h"
 #include "distributed/communicator/mail.h"
 
 namespace wisp {
 namespace {
 
-// MPI shows a message when all of it is there, which for a message up to this size is soon. Of a
-// longer one the receiver shall know earlier that its sender has come.
-constexpr int64_t kLongBytes = 131072;
-// A receiver's request for more would queue behind all data in the other direction, so MPI must
-// send a piece unasked. Its header needs the rest of the limit. A receiver that is still in the
-// round before may get pieces; MPI keeps them, at most a message of each peer.
+// Most bytes of a short message. MPI shows a message when all of it is there. The size that goes
+// before a long message tells its receiver sooner that the sender has come.
+constexpr int64_t kShortBytes = 131072;
+// A piece is as long as MPI sends unasked, less MPI's header. A receiver that is still in the round
+// before may get pieces. MPI keeps them, at most one message of each peer.
 constexpr int64_t kPieceBytes = MpiSession::kUnaskedBytes - 1024;
-// Few pieces to another machine are under way at once, so that a failure's cause soon follows them.
-constexpr size_t kFarPieces = 4;
-constexpr int64_t kMostBytes = int64_t{1} << 40;  // of a message
+// Most pieces to a peer that are under way at once. To another machine they are few, because news
+// of a failure waits behind them.
+constexpr size_t kNearPieces = 64, kFarPieces = 4;
 
 bool is_done(MPI_Request& request) {
   int done = 0;
@@ -57,7 +56,7 @@ void MpiMessages::start_send(int peer, const void* data, int64_t bytes) {
 }
 
 void MpiMessages::send(int peer, ConstBytes message) {
-  if (message.bytes <= kLongBytes) return start_send(peer, message.data, message.bytes);
+  if (message.bytes <= kShortBytes) return start_send(peer, message.data, message.bytes);
   Outgoing& outgoing = outgoing_[index(peer)];
   outgoing.size = message.bytes;
   outgoing.rest = message;
@@ -65,19 +64,25 @@ void MpiMessages::send(int peer, ConstBytes message) {
 }
 
 bool MpiMessages::send_more() {
-  bool all_sent = true;
+  bool moved = false;
   for (int peer = 0; peer < peers_.size(); ++peer) {
     Outgoing& to = outgoing_[index(peer)];
-    std::erase_if(to.sends, is_done);
-    const bool near = peers_.is_neighbour(peer);
-    while (to.rest.bytes > 0 && (near || to.sends.size() < kFarPieces)) {
+    const size_t most = peers_.is_neighbour(peer) ? kNearPieces : kFarPieces;
+    for (; !to.sends.empty() && is_done(to.sends.front()); moved = true)
+      to.sends.erase(to.sends.begin());
+    for (; to.rest.bytes > 0 && to.sends.size() < most; moved = true) {
       const int64_t piece = std::min(kPieceBytes, to.rest.bytes);
       start_send(peer, to.rest.data, piece);
       to.rest = {to.rest.data + piece, to.rest.bytes - piece};
     }
-    all_sent = all_sent && to.sends.empty();
   }
-  return all_sent;
+  return moved;
+}
+
+bool MpiMessages::all_are_sent() const {
+  bool all = true;
+  for (int peer = 0; peer < peers_.size(); ++peer) all = all && is_sent(peer);
+  return all;
 }
 
 bool MpiMessages::receive(const std::function<bool(int)>& accept) {
@@ -120,14 +125,11 @@ bool MpiMessages::hear() {
   return true;
 }
 
-/// Receives the long message that `peer` sends next. If its size cannot be, the message is the size
-/// alone, which a Mail refuses.
+/// Receives the long message that `peer` sends next.
 void MpiMessages::receive_pieces(int peer, int64_t bytes) {
+  WISP_CHECK(bytes > kShortBytes, "rank ", peer, " announces a long message of ", bytes,
+             " bytes; do all ranks run the same program?");
   Incoming& incoming = incoming_[index(peer)];
-  if (bytes <= kLongBytes || bytes > kMostBytes) {
-    std::memcpy(incoming.make_room(sizeof bytes), &bytes, sizeof bytes);
-    return;
-  }
   std::byte* const memory = incoming.make_room(bytes);
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
     mpi_check(MPI_Irecv(memory + at, static_cast<int>(std::min(kPieceBytes, bytes - at)), MPI_BYTE,

@@ -1,6 +1,6 @@
-// The messages of a round between this process and all others: one to each, one from each. Before
-// a long message its size is sent, and the message travels in pieces that MPI sends unasked
-// (docs/processes.md). One thread at a time; the owner's lock ensures it.
+// The messages of a round between this process and all others: one to each, one from each. The size
+// of a long message goes first. Its pieces follow, and MPI sends them unasked (docs/processes.md).
+// One thread at a time; the owner's lock ensures it.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,18 @@ class MpiMessages {
   void start_round(int tag);
   /// Memory to write the message to `peer` in; it is kept for later rounds.
   std::vector<std::byte>& memory_for(int peer) { return outgoing_[index(peer)].memory; }
-  /// Sends the message to `peer`. Its memory must not change before all is sent.
+  /// Sends a short message to `peer`, or the size of a long one, whose pieces send_more() sends.
+  /// The memory must not change before all is sent.
   void send(int peer, ConstBytes message);
-  /// Sends more pieces of long messages. Returns whether MPI has done with all sent memory.
+  /// Sends the pieces that are due. Returns whether MPI took any or has done with any.
   bool send_more();
-  /// Takes in what has arrived, and calls accept(peer) for each message that is complete, which
-  /// returns whether the message fits. Returns false if nothing has arrived.
+  /// Takes in what has arrived, and calls accept(peer) for each complete message. accept returns
+  /// whether the message fits. Returns false if nothing has arrived.
   bool receive(const std::function<bool(int peer)>& accept);
 
-  /// Whether a peer has come; all of its message may have arrived, too.
+  /// Whether the size of the message from `peer` is known.
   bool has_come(int peer) const { return incoming_[index(peer)].known; }
+  /// Whether all of the message from `peer` is here.
   bool is_here(int peer) const { return incoming_[index(peer)].here; }
   bool all_have_come() const { return known_ == peers_.size() - 1; }
   bool all_accepted() const { return accepted_ == peers_.size() - 1; }
@@ -40,8 +42,11 @@ class MpiMessages {
   ConstBytes from(int peer) const {
     return {incoming_[index(peer)].memory.data(), incoming_[index(peer)].bytes};
   }
-  /// Whether MPI has done with the memory of the message to `peer`.
-  bool is_sent(int peer) const { return outgoing_[index(peer)].sends.empty(); }
+  /// Whether MPI had done with the memory of the message to `peer` at the last send_more().
+  bool is_sent(int peer) const {
+    return outgoing_[index(peer)].sends.empty() && outgoing_[index(peer)].rest.bytes == 0;
+  }
+  bool all_are_sent() const;
 
  private:
   struct Incoming {
@@ -56,7 +61,7 @@ class MpiMessages {
   struct Outgoing {
     int64_t size = 0;                // of a long message
     ConstBytes rest;                 // of a long message, not yet given to MPI
-    std::vector<MPI_Request> sends;  // under way
+    std::vector<MPI_Request> sends;  // under way, in order
     std::vector<std::byte> memory;
   };
 

@@ -1,5 +1,5 @@
 // The start and end of MPI in this process. The session starts MPI unless it is running, sets its
-// options for TCP, and ends MPI only if it started it. One object per process.
+// limit for TCP, and ends MPI only if it started it. One object per process.
 #pragma once
 
 #include <mpi.h>

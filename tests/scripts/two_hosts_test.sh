@@ -1,8 +1,8 @@
 #!/bin/sh
 # Tests scripts/two_hosts.sh: a process on each host, mpirun's status, and nothing left behind; and that a killed rank
-# of the other host is named. Exit status 77 where it may not run.
+# of the other host is named, and messages arrive there. Exit status 77 where it may not run.
 #
-#   two_hosts_test.sh ROOT [WISP]    # WISP, a program with MPI, for the killed rank
+#   two_hosts_test.sh ROOT [WISP MPI_TEST]    # programs of a build with MPI
 set -eu
 
 two_hosts=$1/scripts/two_hosts.sh
@@ -27,19 +27,29 @@ status=0
 PATH=/nowhere /bin/sh "$two_hosts" 50 hostname 2>/dev/null || status=$?
 [ "$status" = 77 ] || fail "expected status 77 without the programs, got $status"
 
-[ $# -eq 2 ] || exit 0
+[ $# -eq 3 ] || exit 0
+"$two_hosts" 1000 "$3" --gtest_brief=1 --gtest_filter='Mpi.*Message*'
+
 log=$(mktemp)
 "$two_hosts" 50 "$2" train "$1/apps/configs/cifar10_resnet20.toml" --out "$log.run" train.log_every=1 \
   data.name=synthetic data.train_count=64000 data.test_count=100 model.depth=8 train.batch=4 >"$log" 2>&1 &
 job=$!
-trap 'kill "$job" 2>/dev/null || :; rm -rf "$log" "$log.run"' EXIT
+clean() {
+  for host in one two; do ip netns pids "wisp-$host-$job" 2>/dev/null | xargs -r kill -9 2>/dev/null || :; done
+  rm -rf "$log" "$log.run"
+}
+trap clean EXIT
+tries=0
 until grep -q '^epoch 1/' "$log"; do
-  kill -0 "$job" || fail "the run did not start: $(cat "$log")"
+  tries=$((tries + 1))
+  [ "$tries" -le 600 ] && kill -0 "$job" || fail "the run does not start: $(cat "$log")"
   sleep 0.1
 done
+killed=0
 for process in $(ip netns pids "wisp-two-$job"); do
-  [ "$(readlink "/proc/$process/exe")" != "$(realpath "$2")" ] || kill -9 "$process"
+  [ "$(readlink "/proc/$process/exe")" != "$(realpath "$2")" ] || { kill -9 "$process" && killed=$((killed + 1)); }
 done
+[ "$killed" = 1 ] || fail "expected one process of the run on host two, found $killed"
 status=0
 wait "$job" || status=$?
 [ "$status" = 137 ] || fail "expected status 137 after a rank was killed, got $status: $(cat "$log")"

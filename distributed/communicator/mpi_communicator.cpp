@@ -61,7 +61,6 @@ class MpiCommunicator final : public HostCommunicator {
   void start_round();
   bool look();
   bool advance();
-  bool receive();
   bool accepts(int peer);
   Transfer finish();
   void look_after_peers();
@@ -173,10 +172,11 @@ bool MpiCommunicator::look() {
 bool MpiCommunicator::advance() {
   if (round_ == mail_->rounds()) return false;
   const bool sent = messages_.send_more();
-  if (receive() || sent) return true;
+  if (messages_.receive([this](int peer) { return accepts(peer); }) || sent) return true;
   if (!messages_.all_accepted() || !messages_.all_are_sent()) return false;
   std::vector<ConstBytes> messages;
   for (int rank = 0; rank < size(); ++rank) messages.push_back(messages_.from(rank));
+  if (round_ == 0) begin_us_ = messages_.all_came_us();
   mail_->read(round_, messages);
   ++round_;
   if (round_ < mail_->rounds()) {
@@ -185,14 +185,6 @@ bool MpiCommunicator::advance() {
     end_us_ = now_us();
   }
   return true;
-}
-
-/// Takes in what has arrived; returns false if nothing has.
-bool MpiCommunicator::receive() {
-  const bool waits = round_ == 0 && !messages_.all_have_come();
-  const bool moved = messages_.receive([this](int peer) { return accepts(peer); });
-  if (waits && messages_.all_have_come()) begin_us_ = now_us();
-  return moved;
 }
 
 /// Whether the message from `peer` fits; if not, a rank fails.

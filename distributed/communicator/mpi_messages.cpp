@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "distributed/communicator/mail.h"
 
@@ -11,12 +12,13 @@ namespace {
 // Most bytes of a short message. MPI shows a message when all of it is there. The size that goes
 // before a long message tells its receiver sooner that the sender has come.
 constexpr int64_t kShortBytes = 131072;
-// A piece is as long as MPI sends unasked, less MPI's header. A receiver that is still in the round
-// before may get pieces. MPI keeps them, at most one message of each peer.
-constexpr int64_t kPieceBytes = MpiSession::kUnaskedBytes - 1024;
-// Most pieces to a peer that are under way at once. To another machine they are few, because news
-// of a failure waits behind them.
-constexpr size_t kNearPieces = 64, kFarPieces = 4;
+// A piece to another machine is as long as MPI sends unasked, less MPI's header. A receiver that is
+// still in the round before may get pieces. MPI keeps them, at most one message of each peer.
+constexpr int64_t kFarPiece = MpiSession::kUnaskedBytes - 1024;
+// A piece within a machine is longer, because each costs a look of sender and receiver.
+constexpr int64_t kNearPiece = 4 << 20;
+// Few pieces to a peer are under way at once, because news of a failure waits behind them.
+constexpr size_t kPiecesUnderWay = 4;
 
 bool is_done(MPI_Request& request) {
   int done = 0;
@@ -41,12 +43,18 @@ std::byte* MpiMessages::Incoming::make_room(int64_t size) {
 
 void MpiMessages::start_round(int tag) {
   tag_ = tag;
+  all_came_us_ = now_us();
   known_ = accepted_ = 0;
   for (Incoming& incoming : incoming_) {
     incoming.known = incoming.here = false;
     incoming.pieces.clear();
     incoming.arrived = 0;
   }
+}
+
+/// Most bytes of a piece to or from `peer`.
+int64_t MpiMessages::piece_bytes(int peer) const {
+  return peers_.is_neighbour(peer) ? kNearPiece : kFarPiece;
 }
 
 void MpiMessages::start_send(int peer, const void* data, int64_t bytes) {
@@ -67,11 +75,10 @@ bool MpiMessages::send_more() {
   bool moved = false;
   for (int peer = 0; peer < peers_.size(); ++peer) {
     Outgoing& to = outgoing_[index(peer)];
-    const size_t most = peers_.is_neighbour(peer) ? kNearPieces : kFarPieces;
     for (; !to.sends.empty() && is_done(to.sends.front()); moved = true)
       to.sends.erase(to.sends.begin());
-    for (; to.rest.bytes > 0 && to.sends.size() < most; moved = true) {
-      const int64_t piece = std::min(kPieceBytes, to.rest.bytes);
+    for (; to.rest.bytes > 0 && to.sends.size() < kPiecesUnderWay; moved = true) {
+      const int64_t piece = std::min(piece_bytes(peer), to.rest.bytes);
       start_send(peer, to.rest.data, piece);
       to.rest = {to.rest.data + piece, to.rest.bytes - piece};
     }
@@ -86,7 +93,7 @@ bool MpiMessages::all_are_sent() const {
 }
 
 bool MpiMessages::receive(const std::function<bool(int)>& accept) {
-  bool moved = !all_have_come() && hear();
+  bool moved = known_ < peers_.size() - 1 && hear();
   for (int peer = 0; peer < peers_.size(); ++peer) {
     Incoming& incoming = incoming_[index(peer)];
     if (!incoming.known || incoming.here) continue;
@@ -110,7 +117,7 @@ bool MpiMessages::hear() {
   mpi_check(MPI_Improbe(MPI_ANY_SOURCE, tag_, comm_, &found, &message, &status), "MPI_Improbe");
   if (!found) return false;
   mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-  ++known_;
+  if (++known_ == peers_.size() - 1) all_came_us_ = now_us();
   int64_t announced = 0;
   static_assert(sizeof announced < Mail::kLeastBytes);  // so that no short message is taken for it
   if (bytes == sizeof announced) {
@@ -131,9 +138,10 @@ void MpiMessages::receive_pieces(int peer, int64_t bytes) {
              " bytes; do all ranks run the same program?");
   Incoming& incoming = incoming_[index(peer)];
   std::byte* const memory = incoming.make_room(bytes);
-  for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    mpi_check(MPI_Irecv(memory + at, static_cast<int>(std::min(kPieceBytes, bytes - at)), MPI_BYTE,
-                        peer, tag_, comm_, &incoming.pieces.emplace_back()),
+  const int64_t most = piece_bytes(peer);
+  for (int64_t at = 0; at < bytes; at += most)
+    mpi_check(MPI_Irecv(memory + at, static_cast<int>(std::min(most, bytes - at)), MPI_BYTE, peer,
+                        tag_, comm_, &incoming.pieces.emplace_back()),
               "MPI_Irecv");
 }
 

@@ -36,7 +36,8 @@ class MpiMessages {
   bool has_come(int peer) const { return incoming_[index(peer)].known; }
   /// Whether all of the message from `peer` is here.
   bool is_here(int peer) const { return incoming_[index(peer)].here; }
-  bool all_have_come() const { return known_ == peers_.size() - 1; }
+  /// When the last peer came; before that, when the round began.
+  double all_came_us() const { return all_came_us_; }
   bool all_accepted() const { return accepted_ == peers_.size() - 1; }
   /// The message from `peer` that is here; empty for this rank itself.
   ConstBytes from(int peer) const {
@@ -66,6 +67,7 @@ class MpiMessages {
   };
 
   static size_t index(int peer) { return static_cast<size_t>(peer); }
+  int64_t piece_bytes(int peer) const;
   void start_send(int peer, const void* data, int64_t bytes);
   bool hear();
   void receive_pieces(int peer, int64_t bytes);
@@ -73,6 +75,7 @@ class MpiMessages {
   const MpiPeers& peers_;
   MPI_Comm comm_;
   int tag_ = 0;
+  double all_came_us_ = 0.0;
   int known_ = 0, accepted_ = 0;    // number of messages
   std::vector<Incoming> incoming_;  // indexed by rank
   std::vector<Outgoing> outgoing_;

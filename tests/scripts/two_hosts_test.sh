@@ -42,7 +42,7 @@ trap clean EXIT
 tries=0
 until grep -q '^epoch 1/' "$log"; do
   tries=$((tries + 1))
-  [ "$tries" -le 600 ] && kill -0 "$job" || fail "the run does not start: $(cat "$log")"
+  if [ "$tries" -gt 600 ] || ! kill -0 "$job"; then fail "the run does not start: $(cat "$log")"; fi
   sleep 0.1
 done
 killed=0

@@ -5,25 +5,35 @@ namespace {
 
 using packed::layout_of, packed::Scratch, packed::stated_counts, packed::sum_of,
     packed::ValueLayout;
+using select::Part, select::parts_of;
 
 /// The field position at which the run before entry i begins.
 WISP_HD inline int64_t run_begin(const uint32_t* position, int64_t i) {
   return i > 0 ? int64_t{position[i - 1]} + 1 : 0;
 }
 
-/// Counts the entries of a field's list including escapes.
-struct CountEscapes {
+/// The escapes before entry i. A gap has 32 bits, whose division is much faster than that of 64.
+WISP_HD inline int64_t escapes_before(const uint32_t* position, int64_t i, uint32_t escape) {
+  return static_cast<uint32_t>(position[i] - run_begin(position, i)) / escape;
+}
+
+/// Counts the entries of a part of a field's list including escapes.
+struct CountParts {
   struct Shared {};
   SparseList list;
-  int64_t escape;
-  int64_t* with_escapes;
-  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
-    const Range range = list.range[f];
+  int64_t parts;
+  uint32_t escape;  // 0: there are none
+  int64_t* entries;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const Range range = list.range[item / parts];
+    const Part part(range.count, item % parts, parts);
     const uint32_t* position = list.position + range.begin;
-    const int64_t count = sum_of(team, 0, range.count, [&](int64_t i) {
-      return 1 + (position[i] - run_begin(position, i)) / escape;
-    });
-    team.once([&] { with_escapes[f] = count; });
+    int64_t count = part.size();
+    if (escape > 0) {
+      count += sum_of(team, part.from, part.to,
+                      [&](int64_t i) { return escapes_before(position, i, escape); });
+    }
+    team.once([&] { entries[item] = count; });
   }
 };
 
@@ -37,36 +47,42 @@ WISP_HD inline void write_value<Natural>(std::byte* out, int64_t e, float value)
   reinterpret_cast<uint8_t*>(out)[e] = static_cast<uint8_t>(to_wire<Natural>(value).bits & 0xffu);
 }
 
-/// Writes a field's part of the payload, without the signs of natural values, and without indices
-/// that are not one number per entry.
+/// Writes a part of a field's entries into the payload, without the signs of natural values, and
+/// without indices that are not one number per entry.
 template <class Value>
 struct Pack {
   struct Shared {};
   SparseList list;
-  int64_t fields, stated;
-  const int64_t* with_escapes;  // null: there are none
-  int64_t escape;
+  int64_t fields, stated, parts;
+  const int64_t* entries;  // of each part, escapes included
+  uint32_t escape;
   int number;  // bytes of an index, or 0
   ValueLayout layout;
   std::byte* data;
   int64_t* used;
-  int64_t *entries, *offset;
+  int64_t *all_entries, *offset;
   SparseList to;  // copy of the list with escapes, or without gaps between fields
   bool copies;
 
-  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
-    const auto count_of = [this](int64_t g) {
-      return with_escapes ? with_escapes[g] : list.range[g].count;
-    };
-    const int64_t begin = sum_of(team, 0, f, count_of);
-    const int64_t count = count_of(f);
-    const int64_t all = begin + count + sum_of(team, f + 1, fields, count_of);
-    const uint32_t* position = list.position + list.range[f].begin;
-    const float* value = list.value + list.range[f].begin;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const int64_t f = item / parts, last = fields * parts - 1, count = entries[item];
+    const bool begins = item % parts == 0;
+    if (count == 0 && !begins && item < last) return;
+    const int64_t begin = sum(team, 0, item);
+    const int64_t all = begin + count + sum(team, item + 1, last + 1);
+    const int64_t of_field = begins ? count + sum(team, item + 1, item + parts) : 0;
+    const Range range = list.range[f];
+    const Part part(range.count, item % parts, parts);
+    const uint32_t* position = list.position + range.begin;
+    const float* value = list.value + range.begin;
+    const int64_t run = part.size() > 0 ? run_begin(position, part.from) : 0;
     if (copies) {
-      copy(team, list.range[f].count, position, value, begin);
+      copy(team, part, position, value, begin);
       position = to.position + begin;
       value = to.value + begin;
+    } else {
+      position += part.from;
+      value += part.from;
     }
     std::byte* values = data + layout.header;
     team.update(
@@ -74,45 +90,52 @@ struct Pack {
         [&](int64_t i, float x) { write_value<Value>(values, begin + i, x); });
     std::byte* indices = data + layout.end(all);
     if (number == 2) {
-      auto* run = reinterpret_cast<uint16_t*>(indices) + begin;
-      team.fill(count, run, [&](int64_t i) {
-        return static_cast<uint16_t>(position[i] - run_begin(position, i));
+      auto* zeros = reinterpret_cast<uint16_t*>(indices) + begin;
+      team.fill(count, zeros, [&](int64_t i) {
+        return static_cast<uint16_t>(position[i] - (i > 0 ? run_begin(position, i) : run));
       });
     } else if (number == 4) {
       auto* as_it_is = reinterpret_cast<uint32_t*>(indices) + begin;
       team.fill(count, as_it_is, [&](int64_t i) { return position[i]; });
     }
     team.once([&] {
-      if (copies) to.range[f] = {begin, count};
-      if (f < stated) reinterpret_cast<uint32_t*>(data)[f] = static_cast<uint32_t>(count);
-      if (f == fields - 1) end(all);
+      if (begins && copies) to.range[f] = {begin, of_field};
+      if (begins && f < stated)
+        reinterpret_cast<uint32_t*>(data)[f] = static_cast<uint32_t>(of_field);
+      if (item == last) end(all);
     });
   }
 
  private:
-  WISP_HD void copy(const Team& team, int64_t count, const uint32_t* position, const float* value,
-                    int64_t begin) const {
-    if (!with_escapes) {
-      team.fill(count, to.position + begin, [&](int64_t i) { return position[i]; });
-      team.fill(count, to.value + begin, [&](int64_t i) { return value[i]; });
+  WISP_HD int64_t sum(const Team& team, int64_t from, int64_t to_item) const {
+    return sum_of(team, from, to_item, [this](int64_t item) { return entries[item]; });
+  }
+  WISP_HD void copy(const Team& team, const Part& part, const uint32_t* position,
+                    const float* value, int64_t begin) const {
+    if (escape == 0) {
+      team.fill(part.size(), to.position + begin,
+                [&](int64_t i) { return position[part.from + i]; });
+      team.fill(part.size(), to.value + begin, [&](int64_t i) { return value[part.from + i]; });
       return;
     }
     team.scan(
-        count, [&](int64_t i) { return 1 + (position[i] - run_begin(position, i)) / escape; },
+        part.size(), [&](int64_t i) { return 1 + escapes_before(position, part.from + i, escape); },
         [&](int64_t i, int64_t before) {
+          const int64_t at = part.from + i;
+          const uint32_t here = position[at];
           int64_t entry = begin + before;
-          for (int64_t next = run_begin(position, i); position[i] - next >= escape;
+          for (int64_t next = run_begin(position, at); here - next >= escape;
                next += escape, ++entry) {
             to.position[entry] = static_cast<uint32_t>(next + escape - 1);
             to.value[entry] = 0.0f;
           }
-          to.position[entry] = position[i];
-          to.value[entry] = value[i];
+          to.position[entry] = here;
+          to.value[entry] = value[at];
         });
   }
   /// Ends the payload: the zeros between the parts, and the totals for other kernels.
   WISP_HD void end(int64_t all) const {
-    *entries = all;
+    *all_entries = all;
     *offset = layout.end(all);
     for (int64_t i = layout.header + layout.size(all); i < *offset; ++i) data[i] = std::byte{0};
     if (number > 0) *used = *offset + number * all;
@@ -171,19 +194,18 @@ void SparseWire::pack(const Stream& stream, const UnitSpec& spec, const Room& ro
   const ValueLayout layout = layout_of(values_, format, spec);
   const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
   const auto fields = std::ssize(spec.fields);
-  const int64_t each = room.of(spec) / fields;
-  const bool escapes = format.escape() > 0;
+  const int64_t parts = parts_of(stream, packed::most_entries(spec, room));
+  const int64_t each = room.of(spec) / (fields * parts);
   const bool natural = values_ == WireFormat::natural;
-  if (escapes) {
-    parallel_teams(stream, fields, CountEscapes{list, format.escape(), scratch.with_escapes}, each);
-  }
+  const auto escape = static_cast<uint32_t>(format.escape());
+  parallel_teams(stream, fields * parts, CountParts{list, parts, escape, scratch.of_part}, each);
   dispatch_wire(values_, [&]<class Value>(Value) {
-    parallel_teams(stream, fields,
-                   Pack<Value>{list, fields, stated_counts(format, spec),
-                               escapes ? scratch.with_escapes : nullptr, format.escape(),
-                               format.number(), layout, outlet.data, outlet.used, scratch.entries,
-                               scratch.offset, scratch.list, escapes || natural},
-                   each);
+    parallel_teams(
+        stream, fields * parts,
+        Pack<Value>{list, fields, stated_counts(format, spec), parts, scratch.of_part, escape,
+                    format.number(), layout, outlet.data, outlet.used, scratch.entries,
+                    scratch.offset, scratch.list, escape > 0 || natural},
+        each);
   });
   if (natural) {
     parallel_for_counted(

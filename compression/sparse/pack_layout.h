@@ -33,12 +33,20 @@ inline ValueLayout layout_of(WireFormat values, const IndexFormat& format, const
   return {4 * stated_counts(format, spec), each, format.alignment()};
 }
 
+/// The most entries of a field.
+inline int64_t most_entries(const UnitSpec& spec, const Room& room) {
+  int64_t most = 0;
+  for (const Field& field : spec.fields) most = std::max(most, room.of(field));
+  return most;
+}
+
 /// Scratch of a unit while it is packed or read. The list includes escapes, and its fields follow
 /// each other without gaps.
 struct Scratch {
   int64_t* entries;
-  int64_t* offset;        // offset of the indices
-  int64_t* with_escapes;  // entries of each field, escapes included
+  int64_t* offset;   // offset of the indices
+  int64_t* of_part;  // entries of each part of each field, escapes included
+  int64_t* bad;      // of each field; not 0: its positions are malformed
   SparseList list;
   UnitRows rows;
   int64_t* most;  // capacity of each field; behind the rows, in their table
@@ -47,7 +55,9 @@ struct Scratch {
   Scratch(Cursor& cursor, const IndexFormat& index, const UnitSpec& spec, const Room& room)
       : entries(cursor.take<int64_t>(1)),
         offset(cursor.take<int64_t>(1)),
-        with_escapes(cursor.take<int64_t>(std::ssize(spec.fields))),
+        of_part(cursor.take<int64_t>(std::ssize(spec.fields) *
+                                     select::parts_of(most_entries(spec, room)))),
+        bad(cursor.take<int64_t>(std::ssize(spec.fields))),
         list(cursor, std::ssize(spec.fields), room.of(spec)),
         rows(cursor, spec),
         most(cursor.take<int64_t>(std::ssize(spec.fields))),

@@ -78,17 +78,52 @@ WISP_HD inline uint64_t given_bound(const Selection& selection, int64_t field) {
   return bound_of(given < selection.least ? selection.least : given);
 }
 
-/// The part of the sample that lies in a slice.
+/// The sampled elements whose clusters reach into a slice.
+WISP_HD inline Part sampled_of(const FieldRow& field, const SliceRow& slice) {
+  const int64_t end = slice.position + slice.numel;
+  const int64_t from =
+      slice.position <= field.first ? 0 : (slice.position - field.first) / field.stride;
+  const int64_t to = end <= field.first ? 0 : (end - field.first - 1) / field.stride + 1;
+  return {from * kCluster, to * kCluster};
+}
+
+/// Sampled elements that may lie in a slice.
 template <class Source>
 struct SampleOfSlice {
   Source source;
-  int64_t first;   // position of its first cluster in the slice; may be before or behind it
-  int64_t stride;  // distance between clusters
+  int64_t first, stride;  // position of the field's first cluster in the slice, may be before it
   int64_t offset, numel;
-  /// The key of its i-th element; kElsewhere if that lies in another slice.
+  int64_t from;  // the first of these elements
+  /// The key of the i-th of them; kElsewhere if that lies in another slice.
   WISP_HD uint32_t operator()(int64_t i) const {
-    const int64_t at = first + i / kCluster * stride + i % kCluster;
+    const auto sampled = static_cast<uint64_t>(from + i);  // unsigned: divided by shifts
+    const int64_t at = first + static_cast<int64_t>(sampled / kCluster) * stride +
+                       static_cast<int64_t>(sampled % kCluster);
     return 0 <= at && at < numel ? magnitude_bits(source.peek(offset + at)) : kElsewhere;
+  }
+};
+
+/// Reads the keys of a part of a field's sample.
+template <class Source>
+struct ReadSample {
+  struct Shared {};
+  Fields<Source> fields;
+  int64_t parts;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const int64_t f = item / parts;
+    const FieldRow field = fields.row[f];
+    const Part part(field.sample, item % parts, parts);
+    if (part.size() == 0) return;
+    fields.each_slice(field, [&](const SliceRow& slice) {
+      const Part own = part.within(sampled_of(field, slice));
+      uint32_t* key = fields.key + field.entry + own.from;
+      const SampleOfSlice<Source> sample{fields.source[f], field.first - slice.position,
+                                         field.stride,     slice.offset,
+                                         slice.numel,      own.from};
+      team.update(own.size(), sample, [&](int64_t i, uint32_t found) {
+        if (found != kElsewhere) key[i] = found;
+      });
+    });
   }
 };
 
@@ -100,33 +135,17 @@ struct FindThreshold {
   Selection selection;
   WISP_HD void operator()(const Team& team, int64_t f, Digits& digits) const {
     const FieldRow field = fields.row[f];
-    uint64_t bound = field.sample > 0 ? of_sample(team, field, fields.source[f], digits) : 0;
+    const uint32_t* key = fields.key + field.entry;
+    uint64_t bound = 0;
+    if (field.sample > 0) {
+      bound = bound_of_largest(team, digits, field.rank, 32, [&](const auto& digit) {
+        team.histogram(field.sample, digits.bins,
+                       [&](int64_t i) { return digit(bound_of(key[i])); });
+      });
+    }
     const uint64_t given = given_bound(selection, f);
     if (bound < given) bound = given;
     team.once([&] { fields.state[f] = Progress{.bound = bound}; });
-  }
-
- private:
-  WISP_HD uint64_t of_sample(const Team& team, const FieldRow& field, const Source& source,
-                             Digits& digits) const {
-    uint32_t* key = fields.key + field.entry;
-    const int64_t clusters = field.sample / kCluster;
-    fields.each_slice(field, [&](const SliceRow& slice) {
-      const int64_t end = slice.position + slice.numel;
-      const int64_t from =
-          slice.position <= field.first ? 0 : (slice.position - field.first) / field.stride;
-      int64_t to = end <= field.first ? 0 : (end - field.first - 1) / field.stride + 1;
-      if (to > clusters) to = clusters;
-      if (from >= to) return;
-      const SampleOfSlice<Source> sample{source, field.first + from * field.stride - slice.position,
-                                         field.stride, slice.offset, slice.numel};
-      team.update((to - from) * kCluster, sample, [&](int64_t i, uint32_t found) {
-        if (found != kElsewhere) key[from * kCluster + i] = found;
-      });
-    });
-    return bound_of_largest(team, digits, field.rank, 32, [&](const auto& digit) {
-      team.histogram(field.sample, digits.bins, [&](int64_t i) { return digit(bound_of(key[i])); });
-    });
   }
 };
 
@@ -231,6 +250,25 @@ struct CountPassing {
   }
 };
 
+/// Replaces the arena indices of a part of the list by keys, if more than k are listed. A pass of
+/// its own: its reads are spread over the field, and overlap only this way.
+template <class Source>
+struct ReadKeys {
+  struct Shared {};
+  Fields<Source> fields;
+  int64_t parts;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const int64_t f = item / parts;
+    const FieldRow field = fields.row[f];
+    const int64_t listed = fields.state[f].candidates;
+    if (listed <= field.k || field.capacity < listed) return;
+    const Part part(listed, item % parts, parts);
+    const Source& source = fields.source[f];
+    uint32_t* key = fields.key + field.entry + part.from;
+    team.fill(part.size(), key, [&](int64_t i) { return magnitude_bits(source.held(key[i])); });
+  }
+};
+
 /// Chooses the k largest entries of the list or, if the list is not good, of the field.
 template <class Source>
 struct Choose {
@@ -248,23 +286,21 @@ struct Choose {
     // can be selected.
     const bool all = fields.state[f].bound <= bound_of(least);
     const bool good = listed <= field.capacity && (!exact || all || field.k <= listed);
-    const int64_t count = good ? from_list(team, field, listed, fields.source[f], digits)
+    const int64_t count = good ? from_list(team, field, listed, digits)
                                : from_field(team, field, fields.source[f], digits);
     if (range) team.once([&] { range[f] = {field.begin, count}; });
   }
 
  private:
   WISP_HD int64_t from_list(const Team& team, const FieldRow& field, int64_t listed,
-                            const Source& source, Digits& digits) const {
-    uint32_t* key = fields.key + field.entry;
+                            Digits& digits) const {
+    const uint32_t* key = fields.key + field.entry;
     const uint32_t* position = fields.position + field.entry;
     uint32_t* to = positions + field.begin;
     if (listed <= field.k) {
       team.fill(listed, to, [&](int64_t i) { return position[i]; });
       return listed;
     }
-    // A phase of its own: its reads are spread over the field, and overlap only this way.
-    team.fill(listed, key, [&](int64_t i) { return magnitude_bits(source.held(key[i])); });
     const Order order = field.order();
     const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
       team.histogram(listed, digits.bins,
@@ -336,10 +372,17 @@ void select_entries(const Stream& stream, const select::Fields<Source>& fields,
                     const Selection& selection, uint32_t* positions, Range* range) {
   using namespace select;
   const int64_t entries = fields.entries / fields.count;
+  if (fields.most_sampled > 0) {
+    const int64_t parts = parts_of(stream, fields.most_sampled);
+    parallel_teams(stream, fields.count * parts, ReadSample<Source>{fields, parts},
+                   entries / parts);
+  }
   parallel_teams(stream, fields.count, FindThreshold<Source>{fields, selection}, entries);
   parallel_select_ranges(stream, fields.slices, ListSlices<Source, false>{fields});
   const bool exact = selection.kind == Selection::Kind::exact;
-  if (fields.sampled && !exact) list_again(stream, fields, selection);
+  if (fields.most_sampled > 0 && !exact) list_again(stream, fields, selection);
+  const int64_t parts = parts_of(stream, fields.most_listed);
+  parallel_teams(stream, fields.count * parts, ReadKeys<Source>{fields, parts}, entries / parts);
   parallel_teams(stream, fields.count,
                  Choose<Source>{fields, exact, selection.least, positions, range}, entries);
 }

@@ -2,6 +2,7 @@
 // the sizes of each field's sample, list and result. Used by the comm thread.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "compression/compressor.h"
@@ -53,8 +54,40 @@ constexpr int64_t kCluster = 4;  // neighbours sampled together; one cache line 
 constexpr int kAdaptations = 10;
 constexpr int64_t kMostSource = 128;  // largest size of a Source, in bytes
 constexpr int64_t kTile = 1024;       // list entries per team
+constexpr int64_t kMostParts = 64;    // teams per field
 
 WISP_HD inline int64_t tiles_of(int64_t entries) { return (entries + kTile - 1) / kTile; }
+
+inline int64_t parts_of(int64_t entries) {
+  return std::clamp(tiles_of(entries), int64_t{1}, kMostParts);
+}
+/// The number of teams that share each field's list of at most `entries`. A CPU's team is one
+/// thread, and the fields are enough for its threads.
+inline int64_t parts_of(const Stream& stream, int64_t entries) {
+  return stream.device().is_cuda() ? parts_of(entries) : 1;
+}
+
+/// The entries of a field's list that belong to one of the teams that share it.
+struct Part {
+  int64_t from, to;
+
+  WISP_HD Part(int64_t first, int64_t end) : from(first), to(end) {}
+  /// One of `parts`.
+  WISP_HD Part(int64_t entries, int64_t part, int64_t parts) : from(0), to(entries) {
+    if (parts == 1) return;
+    int64_t each = (entries + parts - 1) / parts;
+    if (each < kTile) each = kTile;
+    from = part * each < entries ? part * each : entries;
+    to = from + each < entries ? from + each : entries;
+  }
+  WISP_HD int64_t size() const { return to - from; }
+  /// The entries that are in `other` too.
+  WISP_HD Part within(const Part& other) const {
+    const int64_t first = from < other.from ? other.from : from;
+    const int64_t end = to < other.to ? to : other.to;
+    return {first, end < first ? first : end};
+  }
+};
 
 /// The sizes of a field's sample, list and result. Host arithmetic.
 struct Extent {
@@ -106,7 +139,8 @@ struct SliceRow : SelectRange {
 template <class Source>
 struct Fields {
   int64_t count, entries, tiles;
-  bool sampled;  // some field has a sample
+  int64_t most_sampled;  // size of the largest sample; 0: no field has one
+  int64_t most_listed;   // capacity of the largest list
   const FieldRow* row;
   const Source* source;
   SelectRanges<SliceRow> slices;
@@ -153,13 +187,13 @@ auto write_fields(const Stream& stream, int64_t count, const Field& field, Selec
   using Source = decltype(field(int64_t{}).source);
   static_assert(sizeof(Source) <= kMostSource);
   Sizes sizes;
-  bool sampled = false;
-  int64_t numel = 0;
+  int64_t numel = 0, most_sampled = 0, most_listed = 0;
   for (int64_t f = 0; f < count; ++f) {
     const auto from = field(f);
     const Extent extent(numel_of(from.slices), from.k, kind);
     sizes.add(from.slices, extent);
-    sampled = sampled || extent.sample > 0;
+    most_sampled = std::max(most_sampled, extent.sample);
+    most_listed = std::max(most_listed, extent.capacity);
     numel += extent.numel;
   }
   const auto scratch = lay_out<Scratch>(memory, sizes);
@@ -192,7 +226,8 @@ auto write_fields(const Stream& stream, int64_t count, const Field& field, Selec
       count,
       sizes.entries,
       sizes.tiles,
-      sampled,
+      most_sampled,
+      most_listed,
       scratch.row,
       reinterpret_cast<const Source*>(scratch.source),
       {scratch.slice, sizes.slices, sizes.chunks, numel, scratch.masks, scratch.selected},

@@ -5,6 +5,7 @@ namespace {
 
 using packed::layout_of, packed::Scratch, packed::stated_counts, packed::sum_of,
     packed::ValueLayout;
+using select::Part, select::parts_of;
 
 template <class Value>
 WISP_HD inline float read_value(const std::byte* in, int64_t e, int64_t /*entries*/) {
@@ -19,49 +20,61 @@ WISP_HD inline float read_value<Natural>(const std::byte* in, int64_t e, int64_t
   return static_cast<float>(natural);
 }
 
-/// A team's finding about its field.
-struct Found {
-  bool good;
-};
-
-/// Takes a field's part of a list that was read, and adds it to the field's slices. If positions do
-/// not ascend or lie beyond the field, the part becomes empty.
+/// Takes a list that was read, and adds it to the fields' slices. If a field's positions do not
+/// ascend or lie beyond it, its part of the list becomes empty.
 struct Take {
   UnitRows rows;
   float weight;
   float* arena;  // null: nothing is added
   Complaints complaints;
+  int64_t* bad;  // of each field; 0: its positions are good
 
   enum class State { good, outside, disordered };
   struct Sum {
     uint32_t at;
     float value;
   };
-  WISP_HD void operator()(const Team& team, int64_t f, const Range& range, const SparseList& list,
-                          Found& found) const {
-    const uint32_t* position = list.position + range.begin;
-    const float* value = list.value + range.begin;
-    const UnitRows::OfField field = rows.field[f];
-    team.once([&] { found.good = true; });
+  /// Judges the positions of a field's part. `before` is the position before them, or -1.
+  WISP_HD void check(const Team& team, int64_t f, const Part& part, int64_t before,
+                     const uint32_t* position) const {
+    const int64_t numel = rows.field[f].numel;
     team.update(
-        range.count,
+        part.size(),
         [&](int64_t i) {
-          if (position[i] >= field.numel) return State::outside;
-          return i > 0 && position[i - 1] >= position[i] ? State::disordered : State::good;
+          const int64_t at = part.from + i;
+          if (position[at] >= numel) return State::outside;
+          const int64_t previous = i > 0 ? int64_t{position[at - 1]} : before;
+          return previous >= position[at] ? State::disordered : State::good;
         },
         [&](int64_t i, State state) {
           if (state == State::good) return;
-          found.good = false;
-          complaints.add(state == State::outside ? Wrong::position : Wrong::order, f, i);
+          bad[f] = 1;
+          const Wrong wrong = state == State::outside ? Wrong::position : Wrong::order;
+          complaints.add(wrong, f, part.from + i);
         });
-    team.once([&] { list.range[f] = {range.begin, found.good ? range.count : 0}; });
-    if (!arena || !found.good) return;
+  }
+  /// Takes a part of a field that was judged.
+  WISP_HD void operator()(const Team& team, int64_t f, int64_t part, int64_t parts,
+                          const SparseList& list) const {
+    if (bad[f] != 0) {
+      if (part == 0) team.once([&] { list.range[f].count = 0; });
+      return;
+    }
+    if (arena) add(team, rows.field[f], list.range[f], part, parts, list);
+  }
+
+ private:
+  WISP_HD void add(const Team& team, const UnitRows::OfField& field, const Range& range,
+                   int64_t index, int64_t parts, const SparseList& list) const {
+    const Part part(range.count, index, parts);
+    const uint32_t* position = list.position + range.begin + part.from;
+    const float* value = list.value + range.begin + part.from;
     for (int64_t s = field.slice; s < field.slice + field.slices; ++s) {
       const bool whole = field.slices == 1;
       const int64_t from =
-          whole ? 0 : sparse::count_below(position, range.count, rows.slice[s].position);
+          whole ? 0 : sparse::count_below(position, part.size(), rows.slice[s].position);
       const int64_t to =
-          whole ? range.count : sparse::count_below(position, range.count, rows.end_of(field, s));
+          whole ? part.size() : sparse::count_below(position, part.size(), rows.end_of(field, s));
       float* into = arena + rows.slice[s].shift;
       team.update(
           to - from,
@@ -74,79 +87,146 @@ struct Take {
   }
 };
 
-struct TakeFields {
-  using Shared = Found;
+/// Takes what earlier kernels have read.
+struct TakeRead {
+  struct Shared {};
   SparseList list;
   Take take;
-  WISP_HD void operator()(const Team& team, int64_t f, Found& found) const {
-    take(team, f, list.range[f], list, found);
+  int64_t parts;
+  bool checked;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const int64_t f = item / parts;
+    if (!checked) {
+      const Range range = list.range[f];
+      team.once([&] { take.bad[f] = 0; });
+      take.check(team, f, Part(range.count, 0, 1), -1, list.position + range.begin);
+    }
+    take(team, f, item % parts, parts, list);
   }
 };
 
-/// Reads a field's part of a payload. Counts beyond the payload or the field are cut. Indices that
-/// are not one number per entry are read later.
-template <class Value>
-struct Unpack {
-  using Shared = Found;
+/// The entries that a payload states for each field. Those beyond the payload or the field are cut.
+struct Stated {
   const std::byte* data;
-  int64_t bytes;
   int64_t fields, stated;
   int64_t limit;        // the most entries
   const int64_t* most;  // the most entries of each field
-  int64_t number;       // bytes of an index, or 0
-  ValueLayout layout;
-  SparseList list;
-  int64_t *entries, *offset;
-  Take take;
 
-  WISP_HD void operator()(const Team& team, int64_t f, Found& found) const {
+  /// The range of a field's entries, and the number of all.
+  WISP_HD Range range_of(const Team& team, int64_t f, int64_t& all) const {
     const auto count_of = [this](int64_t g) {
-      const int64_t count =
-          g < stated ? int64_t{reinterpret_cast<const uint32_t*>(data)[g]} : limit;
+      const int64_t count = g < stated ? of(g) : limit;
       return count < most[g] ? count : most[g];
     };
     const auto within_limit = [this](int64_t sum) { return sum < limit ? sum : limit; };
     const int64_t before = sum_of(team, 0, f, count_of);
     const int64_t through = before + count_of(f);
-    const int64_t all = within_limit(through + sum_of(team, f + 1, fields, count_of));
-    const Range range{within_limit(before), within_limit(through) - within_limit(before)};
-    const std::byte* values = data + layout.header;
-    float* value = list.value + range.begin;
-    team.fill(range.count, value,
-              [&](int64_t i) { return read_value<Value>(values, range.begin + i, all); });
-    read_numbers(team, range, data + layout.end(all));
+    all = within_limit(through + sum_of(team, f + 1, fields, count_of));
+    return {within_limit(before), within_limit(through) - within_limit(before)};
+  }
+  /// The number of entries of field f that were cut off, or 0; of the last one unless stated.
+  WISP_HD bool cuts(int64_t f, const Range& range, int64_t& count) const {
+    count = f < stated ? of(f) : limit - range.begin;
+    return count > range.count;
+  }
+
+ private:
+  WISP_HD int64_t of(int64_t f) const { return reinterpret_cast<const uint32_t*>(data)[f]; }
+};
+
+/// Prepares fields that several teams share: adds up the runs of each part.
+struct SumRuns {
+  struct Shared {};
+  Stated stated;
+  ValueLayout layout;
+  bool runs;
+  int64_t parts;
+  int64_t *of_part, *bad;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const int64_t f = item / parts;
+    if (item % parts == 0) team.once([&] { bad[f] = 0; });
+    if (!runs) return;
+    int64_t all = 0;
+    const Range range = stated.range_of(team, f, all);
+    const Part part(range.count, item % parts, parts);
+    const auto* run =
+        reinterpret_cast<const uint16_t*>(stated.data + layout.end(all)) + range.begin;
+    const int64_t sum =
+        sum_of(team, part.from, part.to, [&](int64_t i) { return int64_t{run[i]} + 1; });
+    team.once([&] { of_part[item] = sum; });
+  }
+};
+
+/// Reads a part of a field's entries in a payload. Indices that are not one number per entry are
+/// read later.
+template <class Value>
+struct Unpack {
+  struct Shared {};
+  Stated stated;
+  int64_t bytes;   // of the payload
+  int64_t number;  // bytes of an index, or 0
+  ValueLayout layout;
+  SparseList list;
+  int64_t parts;
+  const int64_t* of_part;
+  int64_t *entries, *offset;
+  Take take;
+
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const int64_t f = item / parts, last = stated.fields * parts - 1;
+    int64_t all = 0;
+    const Range range = stated.range_of(team, f, all);
+    const Part part(range.count, item % parts, parts);
+    if (part.size() == 0 && item % parts > 0 && item < last) return;
+    const std::byte* values = stated.data + layout.header;
+    float* value = list.value + range.begin + part.from;
+    team.fill(part.size(), value, [&](int64_t i) {
+      return read_value<Value>(values, range.begin + part.from + i, all);
+    });
+    const int64_t before = read_numbers(team, item, range, part, stated.data + layout.end(all));
     team.once([&] {
-      list.range[f] = range;
-      judge_count(f, range);
-      if (f < fields - 1) return;
+      if (item % parts == 0) {
+        list.range[f] = range;
+        int64_t count = 0;
+        if (stated.cuts(f, range, count)) take.complaints.add(Wrong::count, f, count);
+        if (parts == 1) take.bad[f] = 0;
+      }
+      if (item < last) return;
       *entries = all;
       *offset = layout.end(all);
       const int64_t end = *offset + number * all;
       if (number > 0 && end != bytes) take.complaints.add(Wrong::end, f, end);
     });
-    if (number > 0) take(team, f, range, list, found);
+    if (number == 0) return;
+    take.check(team, f, part, before, list.position + range.begin);
+    if (parts == 1) take(team, f, 0, 1, list);
   }
 
  private:
-  WISP_HD void judge_count(int64_t f, const Range& range) const {
-    const int64_t left = limit - range.begin;
-    const int64_t count = f < stated ? int64_t{reinterpret_cast<const uint32_t*>(data)[f]} : left;
-    if (count > range.count) take.complaints.add(Wrong::count, f, count);
-  }
-  WISP_HD void read_numbers(const Team& team, const Range& range, const std::byte* indices) const {
-    uint32_t* position = list.position + range.begin;
+  /// Returns the position before the part's first entry, or -1.
+  WISP_HD int64_t read_numbers(const Team& team, int64_t item, const Range& range, const Part& part,
+                               const std::byte* indices) const {
+    const int64_t begin = range.begin + part.from;
+    uint32_t* position = list.position + begin;
     if (number == 2) {
-      const auto* run = reinterpret_cast<const uint16_t*>(indices) + range.begin;
+      const auto* run = reinterpret_cast<const uint16_t*>(indices) + begin;
+      const int64_t first = parts == 1 ? 0
+                                       : sum_of(team, item / parts * parts, item,
+                                                [this](int64_t i) { return of_part[i]; });
       team.scan(
-          range.count, [&](int64_t i) { return int64_t{run[i]} + 1; },
+          part.size(), [&](int64_t i) { return int64_t{run[i]} + 1; },
           [&](int64_t i, int64_t next) {
-            next += run[i];
+            next += first + run[i];
             position[i] = next < kNowhere ? static_cast<uint32_t>(next) : kNowhere;
           });
-    } else if (number == 4) {
-      const auto* as_it_is = reinterpret_cast<const uint32_t*>(indices) + range.begin;
-      team.fill(range.count, position, [&](int64_t i) { return as_it_is[i]; });
+      return first - 1;
     }
+    if (number == 4) {
+      const auto* as_it_is = reinterpret_cast<const uint32_t*>(indices) + begin;
+      team.fill(part.size(), position, [&](int64_t i) { return as_it_is[i]; });
+      if (part.from > 0) return as_it_is[-1];
+    }
+    return -1;
   }
 };
 
@@ -192,21 +272,28 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
   const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
   const SparseList list = scratch.list;
   const auto fields = std::ssize(spec.fields);
-  const int64_t each = entries.of(spec) / fields;
-  const Take take{scratch.rows, weight, into, payload.complaints()};
+  const int64_t number = format.number();
+  const int64_t parts = number > 0 ? parts_of(stream, packed::most_entries(spec, entries)) : 1;
+  const int64_t each = entries.of(spec) / (fields * parts);
+  const Stated stated{payload.data, fields, stated_counts(format, spec), limit, scratch.most};
+  const Take take{scratch.rows, weight, into, payload.complaints(), scratch.bad};
+  if (parts > 1) {
+    parallel_teams(stream, fields * parts,
+                   SumRuns{stated, layout, number == 2, parts, scratch.of_part, scratch.bad}, each);
+  }
   dispatch_wire(values_, [&]<class Value>(Value) {
-    parallel_teams(stream, fields,
-                   Unpack<Value>{payload.data, payload.bytes, fields, stated_counts(format, spec),
-                                 limit, scratch.most, format.number(), layout, list,
-                                 scratch.entries, scratch.offset, take},
+    parallel_teams(stream, fields * parts,
+                   Unpack<Value>{stated, payload.bytes, number, layout, list, parts,
+                                 scratch.of_part, scratch.entries, scratch.offset, take},
                    each);
   });
-  if (format.number() == 0) {
+  if (number == 0) {
     format.read(stream, spec, entries, list,
                 {payload.data, scratch.offset, payload.bytes, payload.complaints()},
                 scratch.format);
-    parallel_teams(stream, fields, TakeFields{list, take}, each);
   }
+  if (number == 0 || parts > 1)
+    parallel_teams(stream, fields * parts, TakeRead{list, take, parts, number > 0}, each);
   return list;
 }
 

@@ -1,12 +1,12 @@
 // parallel_select_ranges on CUDA streams. Only core/loops/select_ranges.h includes this file.
 #pragma once
 
+#include "core/cuda/chunk_phases.h"
 #include "core/loops/parallel_cuda.h"
 
 namespace wisp::cuda {
 
-constexpr int kChunkWords = static_cast<int>(parallel::kSelectChunk / 64);
-static_assert(parallel::kSelectChunk % kThreads == 0);
+static_assert(kChunkThreads == kThreads && parallel::kSelectChunk == 32 * kThreads);
 
 /// Writes the kernel's answers for [begin, end), a block's chunk, as bits into `halves`
 /// (little-endian: element 0 in bit 0). Returns the number of set bits to all threads.
@@ -28,37 +28,6 @@ __device__ int64_t chunk_masks(int64_t begin, int64_t end, const Kernel& kernel,
   return selected;
 }
 
-/// Emits the selected elements of a block's chunk, which begins at element `begin`, at positions
-/// from `first` on. `all_words` is the number of mask words.
-template <class Kernel>
-__device__ void chunk_emit(int64_t begin, int64_t all_words, int64_t first, const Kernel& kernel,
-                           const uint64_t* masks) {
-  __shared__ uint64_t mask[kChunkWords];
-  __shared__ int before[kChunkWords];  // selected up to and including the word
-  const int thread = static_cast<int>(threadIdx.x);
-  const int64_t words = all_words - begin / 64;
-  if (thread < kChunkWords) {
-    mask[thread] = thread < words ? masks[begin / 64 + thread] : 0;
-    before[thread] = __popcll(mask[thread]);
-  }
-  __syncthreads();
-  for (int step = 1; step < kChunkWords; step *= 2) {
-    const int more = thread < kChunkWords && thread >= step ? before[thread - step] : 0;
-    __syncthreads();
-    if (thread < kChunkWords) before[thread] += more;
-    __syncthreads();
-  }
-  if (before[kChunkWords - 1] == 0) return;
-  for (int i = thread; i < parallel::kSelectChunk; i += kThreads) {
-    const int word = i / 64;
-    const uint64_t bit = uint64_t{1} << (i % 64);
-    if (!(mask[word] & bit)) continue;
-    const int in_and_after = __popcll(mask[word] & ~(bit - 1));
-    const int64_t position = first + before[word] - in_and_after;
-    if (position < parallel::capacity_of(kernel)) kernel.emit(position, begin + i);
-  }
-}
-
 /// Writes the masks of chunk c, and the number of its set bits into `selected`, in block c.
 template <class Row, class KernelOf>
 __global__ void run_range_masks(const SelectRanges<Row> ranges, const KernelOf kernel_of) {
@@ -72,26 +41,26 @@ __global__ void run_range_masks(const SelectRanges<Row> ranges, const KernelOf k
 }
 
 /// Emits the selected elements of chunk c, in block c. Counts of earlier chunks in the group give
-/// the first position.
+/// the first position. A thread has a word of 32 elements.
 template <class Row, class KernelOf>
 __global__ void run_range_emit(const SelectRanges<Row> ranges, const KernelOf kernel_of) {
   const int64_t at = ranges.of(blockIdx.x);
   const auto kernel = kernel_of(at);
   if (parallel::is_off(kernel)) return;
   const SelectRange& range = ranges.row[at];
-  __shared__ unsigned long long before;
-  if (threadIdx.x == 0) before = 0;
-  __syncthreads();
-  unsigned long long own = 0;
+  __shared__ WarpSums sums;
+  const int64_t begin = range.begin_of(blockIdx.x);
+  const int64_t half = begin / 32 + threadIdx.x;
+  const auto* halves = reinterpret_cast<const uint32_t*>(ranges.masks + range.first_word);
+  const uint32_t mask = half < 2 * SelectRange::words(range.numel) ? halves[half] : 0;
+  int64_t earlier = 0;
   for (int64_t c = range.group_begin + threadIdx.x; c < blockIdx.x; c += kThreads)
-    own += static_cast<unsigned long long>(ranges.selected[c]);
-  if (own > 0) atomicAdd(&before, own);
-  __syncthreads();
-  const auto first = static_cast<int64_t>(before);
+    earlier += ranges.selected[c];
+  const Before before = before_thread(earlier, __popc(mask), sums);
   if (threadIdx.x == 0 && blockIdx.x + 1 == range.group_end)
-    *kernel.count() = first + ranges.selected[blockIdx.x];
-  chunk_emit(range.begin_of(blockIdx.x), SelectRange::words(range.numel), first, kernel,
-             ranges.masks + range.first_word);
+    *kernel.count() = before.all + ranges.selected[blockIdx.x];
+  emit_bits(mask, 32 * half, before.all + before.here, parallel::capacity_of(kernel),
+            [&](int64_t position, int64_t i) { kernel.emit(position, i); });
 }
 
 template <class Row, class KernelOf>

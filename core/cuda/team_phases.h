@@ -28,10 +28,10 @@ __device__ inline int64_t before_warp(const int64_t* sums, int warp, int64_t* to
   return before;
 }
 
-/// The part of team_scan for kTeamThreads * kEach elements from `base` on. A warp has neighbouring
-/// elements. A thread reads the values of all of its elements before it goes on, so that the reads
-/// overlap.
-template <int kEach, class Value, class Emit>
+/// The part of team_scan for kTeamThreads * kEach elements from `base` on; kWhole says that they
+/// all exist. A warp has neighbouring elements. A thread reads the values of all of its elements
+/// before it goes on, so that the reads overlap.
+template <int kEach, bool kWhole, class Value, class Emit>
 __device__ void scan_some(int64_t* sums, int64_t base, int64_t n, int64_t* total,
                           const Value& value, const Emit& emit) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -40,7 +40,8 @@ __device__ void scan_some(int64_t* sums, int64_t base, int64_t n, int64_t* total
   __syncthreads();
   int64_t before[kEach];
 #pragma unroll
-  for (int e = 0; e < kEach; ++e) before[e] = kEach > 1 || first < n ? value(first + 32 * e) : 0;
+  for (int e = 0; e < kEach; ++e)
+    before[e] = kWhole || first + 32 * e < n ? value(first + 32 * e) : 0;
   int64_t of_warp = 0;
 #pragma unroll
   for (int e = 0; e < kEach; ++e) {
@@ -58,23 +59,27 @@ __device__ void scan_some(int64_t* sums, int64_t base, int64_t n, int64_t* total
   const int64_t earlier = before_warp(sums, warp, total);
 #pragma unroll
   for (int e = 0; e < kEach; ++e)
-    if (kEach > 1 || first < n) emit(first + 32 * e, earlier + before[e]);
+    if (kWhole || first + 32 * e < n) emit(first + 32 * e, earlier + before[e]);
 }
 
 template <class Value, class Emit>
 __device__ int64_t team_scan(int64_t* sums, int64_t n, const Value& value, const Emit& emit) {
   int64_t total = 0, base = 0;
   for (; n - base >= kTeamThreads * kBatch; base += kTeamThreads * kBatch)
-    scan_some<kBatch>(sums, base, n, &total, value, emit);
-  for (; base < n; base += kTeamThreads) scan_some<1>(sums, base, n, &total, value, emit);
+    scan_some<kBatch, true>(sums, base, n, &total, value, emit);
+  if (n - base > kTeamThreads) {
+    scan_some<kBatch, false>(sums, base, n, &total, value, emit);
+  } else if (n > base) {
+    scan_some<1, false>(sums, base, n, &total, value, emit);
+  }
   __syncthreads();
   return total;
 }
 
-/// The part of team_select for kTeamThreads * kEach elements from `base` on. A warp has
-/// neighbouring elements. A thread calls keep for all of its elements before it goes on, so that
-/// the reads overlap.
-template <int kEach, class Keep, class Emit>
+/// The part of team_select for kTeamThreads * kEach elements from `base` on; kWhole says that they
+/// all exist. A warp has neighbouring elements. A thread calls keep for all of its elements before
+/// it goes on, so that the reads overlap.
+template <int kEach, bool kWhole, class Keep, class Emit>
 __device__ void select_some(int64_t* sums, int64_t base, int64_t n, int64_t* total,
                             const Keep& keep, const Emit& emit) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -83,7 +88,7 @@ __device__ void select_some(int64_t* sums, int64_t base, int64_t n, int64_t* tot
   __syncthreads();
   bool keeps[kEach];
 #pragma unroll
-  for (int e = 0; e < kEach; ++e) keeps[e] = (kEach > 1 || first < n) && keep(first + 32 * e);
+  for (int e = 0; e < kEach; ++e) keeps[e] = (kWhole || first + 32 * e < n) && keep(first + 32 * e);
   uint32_t kept[kEach];
   int own = 0;
 #pragma unroll
@@ -105,8 +110,12 @@ template <class Keep, class Emit>
 __device__ int64_t team_select(int64_t* sums, int64_t n, const Keep& keep, const Emit& emit) {
   int64_t total = 0, base = 0;
   for (; n - base >= kTeamThreads * kBatch; base += kTeamThreads * kBatch)
-    select_some<kBatch>(sums, base, n, &total, keep, emit);
-  for (; base < n; base += kTeamThreads) select_some<1>(sums, base, n, &total, keep, emit);
+    select_some<kBatch, true>(sums, base, n, &total, keep, emit);
+  if (n - base > kTeamThreads) {
+    select_some<kBatch, false>(sums, base, n, &total, keep, emit);
+  } else if (n > base) {
+    select_some<1, false>(sums, base, n, &total, keep, emit);
+  }
   __syncthreads();
   return total;
 }
@@ -124,7 +133,42 @@ __device__ void team_batches(int64_t n, const Read& read, const Then& then) {
 #pragma unroll
     for (int e = 0; e < kBatch; ++e) then(i + kTeamThreads * e, value[e]);
   }
-  for (; i < n; i += kTeamThreads) then(i, read(i));
+  if (i + kTeamThreads < n) {
+    decltype(read(i)) value[kBatch];
+#pragma unroll
+    for (int e = 0; e < kBatch; ++e)
+      if (i + kTeamThreads * e < n) value[e] = read(i + kTeamThreads * e);
+#pragma unroll
+    for (int e = 0; e < kBatch; ++e)
+      if (i + kTeamThreads * e < n) then(i + kTeamThreads * e, value[e]);
+  } else if (i < n) {
+    then(i, read(i));
+  }
+  __syncthreads();
+}
+
+/// Adds 1 to bins[bin(i)] for each i in [0, n) with bin(i) >= 0. Additions of a warp to one word
+/// wait for each other, and numbers share their highest digits. Lanes with equal bins therefore add
+/// once. A thread calls bin for kBatch elements before it counts the first.
+template <class Bin>
+__device__ void team_histogram(int64_t n, uint32_t* bins, const Bin& bin) {
+  constexpr uint32_t kAll = 0xffffffffu;
+  const uint32_t earlier_lanes = (1u << threadIdx.x % 32) - 1;
+  const int64_t first = threadIdx.x / 32 * 32;
+  __syncthreads();
+  for (int64_t base = first; base < n; base += kTeamThreads * kBatch) {  // whole warps
+    const int64_t i = base + threadIdx.x % 32;
+    int at[kBatch];
+#pragma unroll
+    for (int e = 0; e < kBatch; ++e)
+      at[e] = i + kTeamThreads * e < n ? bin(i + kTeamThreads * e) : -1;
+#pragma unroll
+    for (int e = 0; e < kBatch; ++e) {
+      if (!__any_sync(kAll, at[e] >= 0)) continue;
+      const uint32_t equal = __match_any_sync(kAll, at[e]);
+      if (at[e] >= 0 && (equal & earlier_lanes) == 0) atomicAdd(bins + at[e], __popc(equal));
+    }
+  }
   __syncthreads();
 }
 

@@ -91,9 +91,7 @@ class Team {
   template <class Bin>
   WISP_HD void histogram(int64_t n, uint32_t* bins, const Bin& bin) const {
 #ifdef __CUDA_ARCH__
-    cuda::team_batches(n, bin, [bins](int64_t, int at) {
-      if (at >= 0) atomicAdd(bins + at, 1u);
-    });
+    cuda::team_histogram(n, bins, bin);
 #else
     for (int64_t i = 0; i < n; ++i) {
       const int at = bin(i);

@@ -4,6 +4,9 @@
 
 #include <cstring>
 
+#include "core/copy.h"
+#include "core/device_words.h"
+#include "tests/support/devices.h"
 #include "tests/support/error_of.h"
 #include "tests/support/unit_rig.h"
 
@@ -95,6 +98,62 @@ TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
   EXPECT_NE(complaint(bad), "no error");
   EXPECT_NE(complaint({}), "no error");
   EXPECT_EQ(complaint(good), "no error");
+}
+
+/// A decode's complaint, and the arena behind it.
+using Decoded = std::pair<std::string, std::vector<float>>;
+Decoded decoded(const SparseWire& wire, const UnitSpec& spec, double ratio,
+                const PayloadBytes& bytes, Device device) {
+  const TestContext test({.device = device});
+  const Context& context = test.context;
+  const DeviceWords complaint(context, {1}, DType::i64);
+  const Tensor payload = context.zeros({std::ssize(bytes)}, DType::u8);
+  write_from_host(context.stream, payload,
+                  [&](const Tensor& to) { std::memcpy(to.raw(), bytes.data(), bytes.size()); });
+  const Room room{ratio};
+  const Tensor into = context.zeros({spec.numel}, DType::f32);
+  const Tensor scratch = context.zeros({wire.scratch_bytes(spec, room)}, DType::u8);
+  const Payload received{1, payload.raw(), payload.bytes(), complaint.device().data<int64_t>()};
+  wire.decode(context.stream, spec, room, {&received, 1}, 0.5f, true, into, scratch.raw());
+  complaint.fetch(context.stream);
+  const Tensor sums = fetch(context.stream, into);
+  const int64_t code = complaint.host().data<int64_t>()[0];
+  return {code == 0 ? "" : complaint_in(code),
+          {sums.data<float>(), sums.data<float>() + sums.numel()}};
+}
+
+class DeviceSparseWire : public DeviceTest {};
+
+/// Several teams of a device share a field of 8,000 entries; each has 1,024, but for the last.
+TEST_F(DeviceSparseWire, NamesTheCpusMistakes) {
+  constexpr double kRatio = 0.02;
+  const std::vector<Field> fields = layer_fields({400'000, 9'000}, 0);
+  const UnitSpec spec{fields, 409'000};
+  constexpr int64_t kEntries = 8'000 + 180, kAt = 8 + 4 * kEntries;  // two counts, then values
+  UnitRig rig = wire_rig(fields, "f32", "u32");
+  for (int64_t i = 0; i < spec.numel; ++i) rig.gradient()[i] = static_cast<float>(i % 1013);
+  const PayloadBytes good = rig.encode(at_ratio(kRatio));
+  ASSERT_EQ(good.size(), kAt + 4 * kEntries);
+  const auto with = [&](int64_t entry, uint32_t position) {
+    PayloadBytes payload = good;
+    put<uint32_t>(payload, static_cast<size_t>(kAt + 4 * entry), position);
+    return payload;
+  };
+  const auto entry = [&](int64_t e) {
+    return at<uint32_t>(good, static_cast<size_t>(kAt + 4 * e));
+  };
+  const std::pair<PayloadBytes, std::string> cases[] = {
+      {good, ""},
+      {with(1024, entry(1023)), "field 0 has entry 1024 out of order"},
+      {with(1023, entry(1024)), "field 0 has entry 1024 out of order"},
+      {with(7999, 400'000), "field 0 has entry 7999 after its last element"},
+      {with(8000 + 3, 9'000), "field 1 has entry 3 after its last element"}};
+  const SparseWire wire(WireFormat::f32, Indices::u32);
+  for (const auto& [payload, mistake] : cases) {
+    const Decoded here = decoded(wire, spec, kRatio, payload, first_device());
+    EXPECT_EQ(here.first, mistake.empty() ? "" : "the payload of rank 1: " + mistake);
+    EXPECT_TRUE(here == decoded(wire, spec, kRatio, payload, {})) << mistake;
+  }
 }
 
 TEST(SparseWire, DecodesFieldsWithoutEntries) {

@@ -1,87 +1,18 @@
-// The phases of a thread block, with 512 threads of the CPU in the place of a block's.
+// The phases of thread blocks, with threads of the CPU in the place of a block's.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <barrier>
-#include <bit>
-#include <functional>
 #include <numeric>
-#include <thread>
 #include <vector>
 
-// NOLINTBEGIN(bugprone-reserved-identifier): what nvcc brings along
-#define __device__
-namespace {
-
-constexpr int kBlock = 512, kWarp = 32;
-
-struct {
-  unsigned x = 0;
-} thread_local threadIdx;
-
-std::barrier<>& block_barrier() {
-  static std::barrier<> barrier(kBlock);
-  return barrier;
-}
-void __syncthreads() { block_barrier().arrive_and_wait(); }
-
-/// What the lanes of a warp show each other.
-struct Warp {
-  std::barrier<> barrier{kWarp};
-  int64_t shown[kWarp] = {};
-};
-Warp& warp() {
-  static Warp warps[kBlock / kWarp];
-  return warps[threadIdx.x / kWarp];
-}
-/// The value that lane `of` shows.
-int64_t exchanged(int64_t own, int of) {
-  const auto lane = static_cast<int>(threadIdx.x) % kWarp;
-  warp().shown[lane] = own;
-  warp().barrier.arrive_and_wait();
-  const int64_t other = warp().shown[of];
-  warp().barrier.arrive_and_wait();
-  return other;
-}
-int64_t __shfl_sync(uint32_t, int64_t own, int of) { return exchanged(own, of); }
-int64_t __shfl_up_sync(uint32_t, int64_t own, int step) {
-  const auto lane = static_cast<int>(threadIdx.x) % kWarp;
-  return exchanged(own, lane < step ? lane : lane - step);
-}
-uint32_t __ballot_sync(uint32_t, bool own) {
-  const auto lane = static_cast<int>(threadIdx.x) % kWarp;
-  warp().shown[lane] = own ? 1 : 0;
-  warp().barrier.arrive_and_wait();
-  uint32_t mask = 0;
-  for (int of = 0; of < kWarp; ++of) mask |= static_cast<uint32_t>(warp().shown[of]) << of;
-  warp().barrier.arrive_and_wait();
-  return mask;
-}
-int __popc(uint32_t word) { return std::popcount(word); }
-
-}  // namespace
-// NOLINTEND(bugprone-reserved-identifier)
-
+#include "tests/core/cuda/thread_block.h"
+//
+#include "core/cuda/chunk_phases.h"
 #include "core/cuda/team_phases.h"
-#undef __device__
 
 namespace wisp::cuda {
 namespace {
 
-static_assert(kTeamThreads == kBlock);
-
-/// Calls body() on every thread of a block.
-void on_a_block(const std::function<void()>& body) {
-  std::vector<std::thread> threads;
-  threads.reserve(kBlock);
-  for (unsigned t = 0; t < kBlock; ++t) {
-    threads.emplace_back([&body, t] {
-      threadIdx.x = t;
-      body();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
+void on_a_team(const std::function<void()>& body) { on_a_block(kTeamThreads, body); }
 
 /// Around a warp, a block, and the elements that a block reads at once.
 constexpr int64_t kSizes[] = {0, 1, 33, 511, 513, 4095, 4096, 4097, 9000};
@@ -100,14 +31,14 @@ TEST(TeamPhases, ScanTellsWhatIsBeforeEach) {
     std::vector<int64_t> found = values;  // emit may write what value read
     int64_t sums[kTeamWarps];
     std::atomic<int> right = 0;
-    on_a_block([&] {
+    on_a_team([&] {
       const int64_t total = team_scan(
           sums, n, [&](int64_t i) { return found[static_cast<size_t>(i)]; },
           [&](int64_t i, int64_t before) { found[static_cast<size_t>(i)] = before; });
       right += total == std::accumulate(values.begin(), values.end(), int64_t{0});
     });
     EXPECT_EQ(found, expected) << n;
-    EXPECT_EQ(right, kBlock) << n << ": each thread has the sum";
+    EXPECT_EQ(right, kTeamThreads) << n << ": each thread has the sum";
   }
 }
 
@@ -120,13 +51,13 @@ TEST(TeamPhases, SelectKeepsTheOrder) {
     std::vector<int64_t> found(expected.size());
     int64_t sums[kTeamWarps];
     std::atomic<int> right = 0;
-    on_a_block([&] {
+    on_a_team([&] {
       const int64_t count = team_select(
           sums, n, keep, [&](int64_t at, int64_t i) { found.at(static_cast<size_t>(at)) = i; });
       right += count == std::ssize(expected);
     });
     EXPECT_EQ(found, expected) << n;
-    EXPECT_EQ(right, kBlock) << n;
+    EXPECT_EQ(right, kTeamThreads) << n;
   }
 }
 
@@ -134,13 +65,66 @@ TEST(TeamPhases, BatchesReachEachElementOnce) {
   for (const int64_t n : kSizes) {
     const std::vector<int64_t> values = numbers(n);
     std::vector<int64_t> twice(values.size(), 0);
-    on_a_block([&] {
+    on_a_team([&] {
       team_batches(
           n, [&](int64_t i) { return 2 * values[static_cast<size_t>(i)]; },
           [&](int64_t i, int64_t value) { twice[static_cast<size_t>(i)] += value; });
     });
     for (size_t i = 0; i < values.size(); ++i)
       ASSERT_EQ(twice[i], 2 * values[i]) << i << " of " << n;
+  }
+}
+
+TEST(TeamPhases, HistogramCountsEachElementOnce) {
+  for (const int64_t n : kSizes) {
+    for (const int64_t bins :
+         {1, 3, 40}) {  // all of a warp in one bin, in few, in as many as lanes
+      const auto bin = [&](int64_t i) { return static_cast<int>(i * i % (bins + 1)) - 1; };
+      std::vector<uint32_t> expected(static_cast<size_t>(bins), 5), found = expected;
+      for (int64_t i = 0; i < n; ++i)
+        if (bin(i) >= 0) ++expected[static_cast<size_t>(bin(i))];
+      on_a_team([&] { team_histogram(n, found.data(), bin); });
+      EXPECT_EQ(found, expected) << n << " elements, " << bins << " bins";
+    }
+  }
+}
+
+/// Selects the elements of a chunk whose words are words[thread], behind `earlier` elements that
+/// every seventh thread tells a part of. Returns emitted[position - earlier] = element.
+std::vector<int64_t> emitted(const std::vector<uint32_t>& words, int64_t earlier,
+                             int64_t capacity) {
+  std::vector<int64_t> result(32 * words.size(), -1);
+  WarpSums sums;
+  on_a_block(kChunkThreads, [&] {
+    const unsigned thread = threadIdx.x;
+    const int64_t told = thread % 7 == 0 ? 10 : 0;
+    const int64_t rest = thread == 255 ? earlier - 10 * 37 : 0;
+    const Before before = before_thread(told + rest, __popc(words[thread]), sums);
+    EXPECT_EQ(before.all, earlier);
+    emit_bits(words[thread], 32 * int64_t{thread}, before.all + before.here, capacity,
+              [&](int64_t at, int64_t i) { result.at(static_cast<size_t>(at - earlier)) = i; });
+  });
+  return result;
+}
+
+TEST(ChunkPhases, EmitsSetBitsInOrder) {
+  constexpr int64_t kEarlier = 5'000'000'000;
+  for (const uint32_t spread : {1u, 3u, 97u, 4096u}) {
+    std::vector<uint32_t> words(kChunkThreads, 0);
+    std::vector<int64_t> expected;
+    for (uint32_t i = 0; i < 32 * kChunkThreads; ++i) {
+      if (i * i % spread != 0) continue;
+      words[i / 32] |= 1u << i % 32;
+      expected.push_back(i);
+    }
+    const auto most = std::ssize(expected);
+    for (const int64_t capacity : {most, most - 1, most / 2, int64_t{0}}) {
+      std::vector<int64_t> within = expected;
+      within.resize(static_cast<size_t>(capacity));
+      within.resize(32 * words.size(), -1);
+      EXPECT_EQ(emitted(words, kEarlier, kEarlier + capacity), within)
+          << "one of " << spread << ", room for " << capacity;
+    }
   }
 }
 

@@ -38,6 +38,7 @@ struct StepLine {
 /// The results of an evaluation; empty for a split that it left out.
 struct Evaluated {
   std::optional<TallyValues> validation, test;
+  std::vector<TestUnit> test_units;  // of the run's last evaluation
 };
 
 class Reporter {

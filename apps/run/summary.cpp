@@ -6,16 +6,40 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
 
+using nlohmann::ordered_json;
+
 constexpr const char* kPerSecond = "_per_s";
 constexpr const char* kOther = "bytes_other";
 constexpr const char* kDistance = "bytes_distance";
+constexpr const char* kTestUnits = "test_units";
 
 bool is_score(const std::string& key) {
-  return key.starts_with("test_") || key.starts_with("validation_") || key.starts_with("best_");
+  return key != kTestUnits &&
+         (key.starts_with("test_") || key.starts_with("validation_") || key.starts_with("best_"));
+}
+
+/// null stands for NaN.
+double number_of(const ordered_json& value) {
+  return value.is_null() ? std::nan("") : value.get<double>();
+}
+
+std::vector<TestUnit> test_units_of(const ordered_json& object) {
+  WISP_CHECK(object.is_object(), kTestUnits, " is ", object.dump(), ", expected an object");
+  std::vector<TestUnit> units;
+  for (const auto& [name, unit] : object.items()) {
+    try {
+      units.push_back({name, number_of(unit.at("sum")), number_of(unit.at("divisor"))});
+    } catch (const nlohmann::json::exception&) {
+      throw Error(concat(kTestUnits, ".", name, " is ", unit.dump(),
+                         R"(, expected {"sum": a number, "divisor": a number})"));
+    }
+  }
+  return units;
 }
 
 }  // namespace
@@ -51,8 +75,10 @@ double Summary::score(const std::string& name) const {
 }
 
 std::string Summary::json() const {
-  nlohmann::ordered_json object;
+  ordered_json object;
   for (const auto& [key, value] : scores) object[key] = value;
+  for (const auto& [name, sum, divisor] : test_units)
+    object[kTestUnits][name] = {{"sum", sum}, {"divisor", divisor}};
   object[work + kPerSecond] = work_per_s;
   Summary copy = *this;
   for (const auto& [key, value] : copy.fields())
@@ -61,18 +87,20 @@ std::string Summary::json() const {
   object[kOther] = bytes_other;
   object[kDistance] = bytes_distance;
   object["bottleneck"] = bottleneck_line(times);
-  return object.dump(2) + "\n";
+  // names of folders need not be UTF-8
+  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 Summary Summary::from_json(const std::string& path) {
   std::ifstream file(path);
   WISP_CHECK(file, "cannot read ", path, ": is its run finished?");
   try {
-    const auto object = nlohmann::ordered_json::parse(file);
+    const auto object = ordered_json::parse(file);
     Summary summary;
     for (const auto& [key, value] : object.items()) {
-      if (is_score(key))  // null stands for NaN
-        summary.scores.emplace_back(key, value.is_null() ? std::nan("") : value.get<double>());
+      if (is_score(key)) summary.scores.emplace_back(key, number_of(value));
+      if (key == kTestUnits)
+        summary.test_units = naming(path, [&, &units = value] { return test_units_of(units); });
       if (!key.ends_with(kPerSecond)) continue;
       summary.work = key.substr(0, key.size() - std::strlen(kPerSecond));
       value.get_to(summary.work_per_s);

@@ -14,10 +14,18 @@ namespace wisp {
 /// The numerics of a run whose program did not record them.
 inline constexpr const char* kNotRecorded = "not recorded";
 
+/// A part of the test set that intervals draw as a whole: a speaker's utterances. All units' sums
+/// over all units' divisors are the test set's first metric.
+struct TestUnit {
+  std::string name;
+  double sum = 0.0, divisor = 0.0;  // such as word edits and words
+};
+
 /// Results of a run; bytes and ms are per step and worker. Bytes in steps are of the whole run.
 /// Rates, times, bytes_other and bytes_distance are of the part since the run was last resumed.
 struct Summary {
   std::vector<std::pair<std::string, double>> scores;  // "test_accuracy" …: SPLIT_METRIC
+  std::vector<TestUnit> test_units;  // empty unless every test sample names its speaker
   std::string work = "images";
   double work_per_s = 0.0;  // training alone, without evaluation; images_per_s …
   int64_t steps = 0;

@@ -340,9 +340,10 @@ std::optional<double> Replica::consensus_distance() {
   return distance;
 }
 
-std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
+std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop,
+                                             const WatchResult& watch) {
   std::optional<TallyValues> values;
-  with_averages([&] { values = evaluate_as_is(loader, stop); });
+  with_averages([&] { values = evaluate_as_is(loader, stop, watch); });
   return values;
 }
 

@@ -85,11 +85,12 @@ class Replica {
   /// steps.
   TallyValues tally() { return total(*tally_); }
   /// Evaluates the samples of `loader` inside with_averages(). Returns loss and metrics, or nothing
-  /// if `stop` returned true on some worker. Collective.
+  /// if `stop` returned true on some worker. `watch` sees each batch with its result, in the
+  /// context's thread. Collective.
   std::optional<TallyValues> evaluate(
-      Loader& loader, const std::function<bool()>& stop = [] { return false; });
+      Loader& loader, const std::function<bool()>& stop = [] { return false; },
+      const WatchResult& watch = [](const Step&, const Batch&) {});
   /// Like evaluate(), with the weights and statistics as Checkpoints::load_evaluated() left them.
-  /// `watch` sees each batch with its result, in the context's thread.
   std::optional<TallyValues> evaluate_as_is(
       Loader& loader, const std::function<bool()>& stop = [] { return false; },
       const WatchResult& watch = [](const Step&, const Batch&) {});

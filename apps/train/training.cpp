@@ -43,6 +43,7 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
       train_(run.loader(Split::train, worker.rank)),
       validation_(run.loader(Split::validation, worker.rank)),
       test_(run.loader(Split::test, worker.rank)),
+      test_examples_(*run.examples(Split::test)),
       facts_(facts),
       record_path_(run.options().record.out.empty() ? directory.file("gradients")
                                                     : run.options().record.out),
@@ -206,8 +207,13 @@ std::optional<Evaluated> Training::evaluate(bool end, const std::function<bool()
     if (!found.validation) return std::nullopt;
   }
   if (!validation_ || end) {
-    found.test = replica_.evaluate(*test_, stop);
+    std::optional<TestUnits> units;
+    if (end) units.emplace(replica_, test_examples_);
+    found.test = replica_.evaluate(*test_, stop, [&](const Step& step, const Batch& batch) {
+      if (units) units->add(step, batch);
+    });
     if (!found.test) return std::nullopt;
+    if (units) found.test_units = units->total();
   }
   return found;
 }
@@ -369,6 +375,7 @@ Summary Training::summary() {
   Summary summary;
   summary.numerics = numerics_of_all();
   add_scores("test_", *evaluated_->test, summary);
+  summary.test_units = evaluated_->test_units;
   if (validation_) {
     add_scores("validation_", *evaluated_->validation, summary);
     if (const std::optional<TallyValues> best = test_the_best())

@@ -15,6 +15,7 @@
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
 #include "apps/train/gradient_record.h"
+#include "apps/train/test_units.h"
 
 namespace wisp {
 
@@ -75,6 +76,7 @@ class Training {
   Shared shared_;
   Replica replica_;
   const std::unique_ptr<Loader> train_, validation_, test_;  // validation_ may be null
+  const Examples& test_examples_;
   const RunFacts& facts_;
   std::optional<GradientRecord> record_;
   const std::string record_path_;

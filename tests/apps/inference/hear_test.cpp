@@ -57,6 +57,19 @@ TEST_F(Hear, TheBestPathHasTheErrorsThatAnEvaluationCounts) {
   EXPECT_EQ(errors.speakers.at("ben").words.reference(), 8);
 }
 
+TEST_F(Hear, TheSummaryHasTheErrorsOfEachSpeaker) {
+  const ErrorReport errors = count_errors(decode(heard_, names_, {}, 1));
+  const Summary summary = Summary::from_json(*dir_ / "run/summary.json");
+  ASSERT_EQ(summary.test_units.size(), 2u);
+  for (const TestUnit& unit : summary.test_units) {
+    const EditCounts& words = errors.speakers.at(unit.name).words;
+    EXPECT_EQ(unit.sum, static_cast<double>(words.edits())) << unit.name;
+    EXPECT_EQ(unit.divisor, static_cast<double>(words.reference())) << unit.name;
+  }
+  EXPECT_GT(errors.total.words.edits(), 0) << "nothing to compare";
+  EXPECT_EQ(errors.total.words.rate(), summary.score("test_wer"));
+}
+
 TEST_F(Hear, WordsHelp) {
   const NgramModel words = train_ngrams("LOW\nHI HI\n", 2);
   const std::vector<double> alphas{0.0, 1.0}, betas{-50.0, 0.0};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/support/error_of.h"
@@ -56,6 +57,36 @@ TEST(Summary, OfAnOlderProgramDoesNotSayWhatItWasComputedWith) {
   const size_t line = text.find("  \"numerics\"");
   text.erase(line, text.find('\n', line) + 1 - line);
   EXPECT_EQ(Summary::from_json(dir.write("old.json", text)).numerics, kNotRecorded);
+}
+
+TEST(Summary, HoldsTheTestUnits) {
+  const TempDir dir;
+  EXPECT_TRUE(Summary::from_json(dir.write("none.json", Summary().json())).test_units.empty());
+  const Summary written{.scores = {{"test_wer", 0.25}},
+                        .test_units = {{"anna", 3, 8}, {"ben \xff", 0, 4}}};
+  const Summary read = Summary::from_json(dir.write("summary.json", written.json()));
+  EXPECT_EQ(read.scores, written.scores) << "test_units is no score";
+  ASSERT_EQ(read.test_units.size(), 2u);
+  EXPECT_EQ(read.test_units[0].name, "anna");
+  EXPECT_EQ(read.test_units[0].sum, 3.0);
+  EXPECT_EQ(read.test_units[0].divisor, 8.0);
+  EXPECT_EQ(read.test_units[1].name, "ben \uFFFD") << "no UTF-8, and no reason to lose a run";
+}
+
+TEST(Summary, NamesTheTestUnitThatIsNone) {
+  const TempDir dir;
+  const auto complaint = [&](const std::string& units) {
+    const std::string path = dir.write("summary.json", "{\"test_units\": " + units + "}");
+    const std::string error = error_of([&] { Summary::from_json(path); });
+    EXPECT_TRUE(error.starts_with(path + ": test_units")) << error;
+    return error.substr(std::min(error.size(), path.size() + 2));
+  };
+  const std::string expected = R"(, expected {"sum": a number, "divisor": a number})";
+  EXPECT_EQ(complaint("[]"), "test_units is [], expected an object");
+  EXPECT_EQ(complaint(R"({"anna": 3})"), "test_units.anna is 3" + expected);
+  EXPECT_EQ(complaint(R"({"anna": {"sum": 3}})"), "test_units.anna is {\"sum\":3}" + expected);
+  EXPECT_EQ(complaint(R"({"anna": {"sum": 3, "divisor": "8"}})"),
+            R"(test_units.anna is {"sum":3,"divisor":"8"})" + expected);
 }
 
 TEST(Metrics, NamesTheLineThatIsNoRow) {

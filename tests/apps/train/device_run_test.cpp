@@ -31,6 +31,8 @@ Files trained(const Config& config) {
       train(config, {dir / "run", RunDirectory::Open::create, true});
   Files files = checkpoint_content(dir / "run", summary->steps);
   files["scores"] = testing::PrintToString(summary->scores);
+  for (const auto& [name, sum, divisor] : summary->test_units)
+    files["unit " + name] = concat(sum, " of ", divisor);
   return files;
 }
 

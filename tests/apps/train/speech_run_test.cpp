@@ -1,6 +1,9 @@
 // Tests of training on speech: the promises of the trainer for any task, and the parts for CTC.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <map>
+
 #include "tests/support/command.h"
 #include "tests/support/tiny_run.h"
 #include "tests/support/tone_run.h"
@@ -51,6 +54,44 @@ TEST(SpeechRun, TellsOfTextsThatTheirFramesCannotHold) {
       << told;
   EXPECT_EQ(told.find("epoch 2: 12.50 %"), std::string::npos) << "told once";
   EXPECT_EQ(summary->score("test_too_short"), 1.0 / 8);
+}
+
+/// The sums of the test units by name; their total is the summary's score.
+std::map<std::string, std::pair<double, double>> units_of(const std::string& run) {
+  const Summary summary = Summary::from_json(run + "/summary.json");
+  std::map<std::string, std::pair<double, double>> units;
+  double edits = 0.0, words = 0.0;
+  for (const auto& [name, sum, divisor] : summary.test_units) {
+    units[name] = {sum, divisor};
+    edits += sum;
+    words += divisor;
+  }
+  EXPECT_EQ(edits / words, summary.score("test_wer"));
+  return units;
+}
+
+TEST(SpeechRun, CountsTheErrorsOfEachTestSpeaker) {
+  const TempDir dir;
+  const std::string manifest = write_tones(dir);
+  run(dir / "run", tone_config(manifest, {"train.epochs=12"}));
+  const auto units = units_of(dir / "run");
+  ASSERT_EQ(units.size(), 2u);
+  EXPECT_EQ(units.at("anna").second, 4.0);
+  EXPECT_EQ(units.at("ben").second, 8.0);
+  EXPECT_NE(units.at("anna").first, units.at("ben").first) << "nothing to confuse";
+  std::filesystem::remove(dir / "run/summary.json");
+  run(dir / "run", tone_config(manifest, {"train.epochs=12", "workers=2"}),
+      RunDirectory::Open::resume);
+  EXPECT_EQ(units_of(dir / "run"), units) << "the same weights, evaluated by two workers";
+}
+
+TEST(SpeechRun, HasNoTestUnitsUnlessAllUtterancesNameTheirSpeakers) {
+  const TempDir dir;
+  std::string list = read_text(write_tones(dir));
+  list.replace(list.find(",anna"), 5, ",");
+  const std::string manifest = dir.write("list.csv", list);
+  run(dir / "run", tone_config(manifest, {"train.max_steps=1"}));
+  EXPECT_EQ(read_text(dir / "run/summary.json").find("test_units"), std::string::npos);
 }
 
 TEST(SpeechRun, TellsWhatOfItsDataWasPassedOver) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/table/bootstrap.h"
 #include "distributed/communicator/link.h"
 
 namespace wisp {
@@ -62,18 +63,67 @@ std::vector<const TableResult*> results_of(size_t row, std::span<const TableResu
   return own;
 }
 
-/// Differences of scores between runs of equal seed and origin.
-std::vector<double> paired(const std::vector<const TableResult*>& row,
-                           const std::vector<const TableResult*>& dense) {
-  std::vector<double> differences;
+/// A run and the dense run of its seed.
+struct Pair {
+  const TableResult& run;
+  const TableResult& dense;
+
+  double difference() const { return shown_score(run) - shown_score(dense); }
+};
+
+/// Pairs of equal seed and origin whose scores are finite.
+std::vector<Pair> paired(const std::vector<const TableResult*>& row,
+                         const std::vector<const TableResult*>& dense) {
+  std::vector<Pair> pairs;
   for (const TableResult* run : row) {
     for (const TableResult* other : dense) {
       if (run->seed != other->seed || run->origin() != other->origin()) continue;
-      const double difference = shown_score(*run) - shown_score(*other);
-      if (std::isfinite(difference)) differences.push_back(difference);
+      const Pair pair{*run, *other};
+      if (std::isfinite(pair.difference())) pairs.push_back(pair);
     }
   }
-  return differences;
+  return pairs;
+}
+
+/// Whether the run's test units have the names and divisors of `units`, and make up its score.
+bool has_units(const TableResult& result, const std::vector<TestUnit>& units) {
+  const std::vector<TestUnit>& own = result.run.summary->test_units;
+  double sum = 0.0, divisor = 0.0;
+  for (const TestUnit& unit : own) {
+    sum += unit.sum;
+    divisor += unit.divisor;
+  }
+  const double score = result.run.score("test");
+  return std::abs(sum / divisor - score) <= 1e-9 * std::abs(score) &&
+         std::equal(own.begin(), own.end(), units.begin(), units.end(),
+                    [](const TestUnit& a, const TestUnit& b) {
+                      return a.name == b.name && a.divisor == b.divisor && a.divisor > 0.0;
+                    });
+}
+
+/// bootstrap_half() of the pairs, in the unit shown; NaN unless all runs have the same test units.
+double drawn_half(const std::vector<Pair>& pairs) {
+  const std::vector<TestUnit>& units = pairs.front().run.run.summary->test_units;
+  std::vector<std::vector<double>> differences;
+  for (const auto& [run, dense] : pairs) {
+    if (!has_units(run, units) || !has_units(dense, units)) return kNone;
+    std::vector<double>& of_pair = differences.emplace_back();
+    for (size_t u = 0; u < units.size(); ++u)
+      of_pair.push_back(run.run.summary->test_units[u].sum - dense.run.summary->test_units[u].sum);
+  }
+  std::vector<double> divisors;
+  for (const TestUnit& unit : units) divisors.push_back(unit.divisor);
+  return pairs.front().run.run.facts.metric().scale() * bootstrap_half(differences, divisors);
+}
+
+void compare(const std::vector<Pair>& pairs, RowFigures& row) {
+  if (pairs.empty()) return;
+  std::vector<double> differences;
+  for (const Pair& pair : pairs) differences.push_back(pair.difference());
+  row.change = estimate(differences);
+  const double drawn = drawn_half(pairs);
+  row.drawn_units = !std::isnan(drawn);
+  if (row.drawn_units) row.change->half = std::max(row.change->half, drawn);
 }
 
 /// The median over the logged steps.
@@ -153,10 +203,7 @@ std::vector<RowFigures> figures_of(const TableFile& table, const TableScale& sca
       row.score = estimate(scores);
       row.deviation = deviation_of(scores);
     }
-    if (r != dense_index) {
-      const std::vector<double> differences = paired(own, dense);
-      if (!differences.empty()) row.change = estimate(differences);
-    }
+    if (r != dense_index) compare(paired(own, dense), row);
     row.bytes_sent = mean_of(bytes);
     row.reduction = mean_of(reductions);
     for (size_t l = 0; l < kTableGbits.size(); ++l)

@@ -46,6 +46,7 @@ struct RowFigures {
   std::optional<Estimate> score;   // of the test set, over seeds that did not diverge
   double deviation = 0.0;          // sample standard deviation of the scores; NaN for one
   std::optional<Estimate> change;  // of the score from dense, by pairs of equal seed and origin
+  bool drawn_units = false;        // change.half is bootstrap_half() of its pairs if that is wider
   double bytes_sent = 0.0;         // of runs with a summary; NaN without one
   double reduction = 0.0;          // bytes of dense / bytes sent, likewise
   /// Modelled hours of training until the score after an epoch is at the target, by kTableGbits:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "apps/report/figure_text.h"
@@ -84,14 +85,21 @@ std::string origins_of(const TableFile& table, std::span<const TableResult> resu
 }
 
 Cells remarks_of(const TableFile& table, const TableScale& scale,
-                 std::span<const TableResult> results, const Metric& metric) {
+                 std::span<const TableResult> results, std::span<const RowFigures> figures,
+                 const Metric& metric) {
   Cells remarks{provenance_of(table, scale)};
   if (!results.empty()) {
-    remarks.push_back(fmt::format(
+    std::string score = fmt::format(
         "The score is the {} of the test set after the last epoch, mean ± sample standard "
         "deviation over seeds. The change from {} is that of runs with equal seed, program and "
         "machine, with Student's 95 % interval over the pairs.",
-        metric.name, table.dense));
+        metric.name, table.dense);
+    if (std::any_of(figures.begin(), figures.end(), std::mem_fn(&RowFigures::drawn_units)))
+      score +=
+          " If all these runs have the same test speakers, the interval is the wider of this one "
+          "and "
+          "that of 10,000 draws of pairs and speakers with replacement.";
+    remarks.push_back(std::move(score));
     if (scale.target)
       remarks.push_back(fmt::format(
           "The time to {:g}{} of the {} is modelled: the steps that it took, each as long as the "
@@ -171,7 +179,7 @@ TableText text_of(const TableFile& table, const TableScale& scale,
     }
     text.rows.push_back(std::move(cells));
   }
-  text.remarks = remarks_of(table, scale, results, metric);
+  text.remarks = remarks_of(table, scale, results, figures, metric);
   return text;
 }
 

@@ -115,6 +115,70 @@ std::vector<TableResult> two_seeds() {
           result(1, 2, 0.91, 100.0)};
 }
 
+/// A run whose test set has ten targets of anna and ten of ben.
+TableResult spoken(size_t row, int64_t seed, double anna, double ben) {
+  TableResult made = result(row, seed, (anna + ben) / 20.0);
+  made.run.summary->test_units = {{"anna", anna, 10.0}, {"ben", ben, 10.0}};
+  return made;
+}
+
+/// The runs of two seeds. ben alone makes the difference, and the same one for both seeds.
+std::vector<TableResult> by_speakers() {
+  return {spoken(0, 1, 1, 2), spoken(0, 2, 3, 1), spoken(1, 1, 1, 6), spoken(1, 2, 3, 5)};
+}
+
+TEST(TableFigures, AFewSpeakersWidenTheInterval) {
+  const RowFigures row = figures_of(kTable, kScale, by_speakers())[1];
+  EXPECT_TRUE(row.drawn_units);
+  EXPECT_NEAR(row.change->mean, 20.0, 1e-9);
+  EXPECT_NEAR(row.change->half, 20.0, 1e-9) << "a quarter of the draws have ben twice, or never";
+}
+
+TEST(TableFigures, SeedsThatDifferMoreThanSpeakersDecide) {
+  const RowFigures row =
+      figures_of(kTable, kScale,
+                 std::vector<TableResult>{spoken(0, 1, 1, 1), spoken(0, 2, 1, 1),
+                                          spoken(1, 1, 2, 2), spoken(1, 2, 4, 4)})[1];
+  EXPECT_TRUE(row.drawn_units);
+  EXPECT_NEAR(row.change->mean, 20.0, 1e-9);
+  EXPECT_NEAR(row.change->half, 12.706 * 10.0, 1e-9) << "draws alone reach 10 from the mean";
+}
+
+TEST(TableFigures, SpeakersAloneGiveNoInterval) {
+  std::vector<TableResult> results = by_speakers();
+  std::erase_if(results, [](const TableResult& run) { return run.seed == 2; });
+  const RowFigures row = figures_of(kTable, kScale, results)[1];
+  EXPECT_EQ(row.change->values, 1u);
+  EXPECT_TRUE(std::isnan(row.change->half));
+  EXPECT_FALSE(row.drawn_units);
+}
+
+TEST(TableFigures, SpeakersCountWhereAllPairedRunsHaveThem) {
+  const auto half_with = [](size_t changed, const std::vector<TestUnit>& units) {
+    std::vector<TableResult> results = by_speakers();
+    results[changed].run.summary->test_units = units;
+    const RowFigures row = figures_of(kTable, kScale, results)[1];
+    EXPECT_NE(row.drawn_units, row.change->half < 1e-6);
+    return row.change->half;
+  };
+  EXPECT_NEAR(half_with(3, {{"anna", 3, 10}, {"ben", 5, 10}}), 20.0, 1e-9) << "as it was";
+  for (size_t run = 0; run < 4; ++run) EXPECT_NEAR(half_with(run, {}), 0.0, 1e-9) << run;
+  EXPECT_NEAR(half_with(3, {{"anna", 3, 11}, {"ben", 5, 9}}), 0.0, 1e-9) << "other divisors";
+  EXPECT_NEAR(half_with(3, {{"anna", 3, 10}, {"carl", 5, 10}}), 0.0, 1e-9) << "another speaker";
+  EXPECT_NEAR(half_with(3, {{"anna", 3, 10}, {"ben", 6, 10}}), 0.0, 1e-9) << "not the score";
+  std::vector<TableResult> empty = by_speakers();
+  for (TableResult& run : empty) run.run.summary->test_units.push_back({"carl", 0, 0});
+  EXPECT_FALSE(figures_of(kTable, kScale, empty)[1].drawn_units) << "draws may have no words";
+}
+
+TEST(TableText, SaysWhetherSpeakersWereDrawn) {
+  const std::string drawn = "draws of pairs and speakers";
+  const std::string with = to_markdown(text_of(kTable, kScale, by_speakers()));
+  EXPECT_NE(with.find(drawn), std::string::npos) << with;
+  EXPECT_NE(with.find("| +20.00 ± 20.00 "), std::string::npos) << with;
+  EXPECT_EQ(to_markdown(text_of(kTable, kScale, two_seeds())).find(drawn), std::string::npos);
+}
+
 TEST(TableFigures, PairsNeedTheSameMachine) {
   std::vector<TableResult> results = two_seeds();
   results[3].run.summary->numerics = "another CPU";

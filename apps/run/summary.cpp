@@ -16,11 +16,10 @@ using nlohmann::ordered_json;
 constexpr const char* kPerSecond = "_per_s";
 constexpr const char* kOther = "bytes_other";
 constexpr const char* kDistance = "bytes_distance";
-constexpr const char* kTestUnits = "test_units";
+constexpr const char* kTestUnits = "units";
 
 bool is_score(const std::string& key) {
-  return key != kTestUnits &&
-         (key.starts_with("test_") || key.starts_with("validation_") || key.starts_with("best_"));
+  return key.starts_with("test_") || key.starts_with("validation_") || key.starts_with("best_");
 }
 
 /// null stands for NaN.

@@ -65,7 +65,7 @@ TEST(Summary, HoldsTheTestUnits) {
   const Summary written{.scores = {{"test_wer", 0.25}},
                         .test_units = {{"anna", 3, 8}, {"ben \xff", 0, 4}}};
   const Summary read = Summary::from_json(dir.write("summary.json", written.json()));
-  EXPECT_EQ(read.scores, written.scores) << "test_units is no score";
+  EXPECT_EQ(read.scores, written.scores) << "units are no score";
   ASSERT_EQ(read.test_units.size(), 2u);
   EXPECT_EQ(read.test_units[0].name, "anna");
   EXPECT_EQ(read.test_units[0].sum, 3.0);
@@ -76,17 +76,17 @@ TEST(Summary, HoldsTheTestUnits) {
 TEST(Summary, NamesTheTestUnitThatIsNone) {
   const TempDir dir;
   const auto complaint = [&](const std::string& units) {
-    const std::string path = dir.write("summary.json", "{\"test_units\": " + units + "}");
+    const std::string path = dir.write("summary.json", "{\"units\": " + units + "}");
     const std::string error = error_of([&] { Summary::from_json(path); });
-    EXPECT_TRUE(error.starts_with(path + ": test_units")) << error;
+    EXPECT_TRUE(error.starts_with(path + ": units")) << error;
     return error.substr(std::min(error.size(), path.size() + 2));
   };
   const std::string expected = R"(, expected {"sum": a number, "divisor": a number})";
-  EXPECT_EQ(complaint("[]"), "test_units is [], expected an object");
-  EXPECT_EQ(complaint(R"({"anna": 3})"), "test_units.anna is 3" + expected);
-  EXPECT_EQ(complaint(R"({"anna": {"sum": 3}})"), "test_units.anna is {\"sum\":3}" + expected);
+  EXPECT_EQ(complaint("[]"), "units is [], expected an object");
+  EXPECT_EQ(complaint(R"({"anna": 3})"), "units.anna is 3" + expected);
+  EXPECT_EQ(complaint(R"({"anna": {"sum": 3}})"), "units.anna is {\"sum\":3}" + expected);
   EXPECT_EQ(complaint(R"({"anna": {"sum": 3, "divisor": "8"}})"),
-            R"(test_units.anna is {"sum":3,"divisor":"8"})" + expected);
+            R"(units.anna is {"sum":3,"divisor":"8"})" + expected);
 }
 
 TEST(Metrics, NamesTheLineThatIsNoRow) {

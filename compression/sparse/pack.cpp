@@ -54,7 +54,7 @@ struct Pack {
   struct Shared {};
   SparseList list;
   int64_t fields, stated, parts;
-  const int64_t* entries;  // of each part, escapes included
+  const int64_t* entries;  // of each part, escapes included; null: of each field, as in the list
   uint32_t escape;
   int number;  // bytes of an index, or 0
   ValueLayout layout;
@@ -65,7 +65,7 @@ struct Pack {
   bool copies;
 
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const int64_t f = item / parts, last = fields * parts - 1, count = entries[item];
+    const int64_t f = item / parts, last = fields * parts - 1, count = count_of(item);
     const bool begins = item % parts == 0;
     if (count == 0 && !begins && item < last) return;
     const int64_t begin = sum(team, 0, item);
@@ -108,7 +108,10 @@ struct Pack {
 
  private:
   WISP_HD int64_t sum(const Team& team, int64_t from, int64_t to_item) const {
-    return sum_of(team, from, to_item, [this](int64_t item) { return entries[item]; });
+    return sum_of(team, from, to_item, [this](int64_t item) { return count_of(item); });
+  }
+  WISP_HD int64_t count_of(int64_t item) const {
+    return entries ? entries[item] : list.range[item].count;
   }
   WISP_HD void copy(const Team& team, const Part& part, const uint32_t* position,
                     const float* value, int64_t begin) const {
@@ -198,14 +201,17 @@ void SparseWire::pack(const Stream& stream, const UnitSpec& spec, const Room& ro
   const int64_t each = room.of(spec) / (fields * parts);
   const bool natural = values_ == WireFormat::natural;
   const auto escape = static_cast<uint32_t>(format.escape());
-  parallel_teams(stream, fields * parts, CountParts{list, parts, escape, scratch.of_part}, each);
+  const bool counts = escape > 0 || parts > 1;
+  if (counts) {
+    parallel_teams(stream, fields * parts, CountParts{list, parts, escape, scratch.of_part}, each);
+  }
   dispatch_wire(values_, [&]<class Value>(Value) {
-    parallel_teams(
-        stream, fields * parts,
-        Pack<Value>{list, fields, stated_counts(format, spec), parts, scratch.of_part, escape,
-                    format.number(), layout, outlet.data, outlet.used, scratch.entries,
-                    scratch.offset, scratch.list, escape > 0 || natural},
-        each);
+    parallel_teams(stream, fields * parts,
+                   Pack<Value>{list, fields, stated_counts(format, spec), parts,
+                               counts ? scratch.of_part : nullptr, escape, format.number(), layout,
+                               outlet.data, outlet.used, scratch.entries, scratch.offset,
+                               scratch.list, escape > 0 || natural},
+                   each);
   });
   if (natural) {
     parallel_for_counted(

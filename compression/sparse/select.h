@@ -18,8 +18,7 @@
 // histogram.
 #pragma once
 
-#include "compression/sparse/select_fields.h"
-#include "core/loops/parallel_teams.h"
+#include "compression/sparse/select_sample.h"
 
 namespace wisp {
 namespace select {
@@ -27,7 +26,6 @@ namespace select {
 constexpr int kDigitBits = 8;
 constexpr int kBins = 1 << kDigitBits;
 constexpr float kAdaptation = 0.8f;  // also the share of k at which a sampled threshold is kept
-constexpr uint32_t kElsewhere = 0xffffffffu;  // no magnitude_bits
 
 /// The digit of x at `shift`; -1 if the digits above it differ from the bound's.
 WISP_HD inline int digit_of(uint64_t x, uint64_t bound, int shift) {
@@ -78,66 +76,19 @@ WISP_HD inline uint64_t given_bound(const Selection& selection, int64_t field) {
   return bound_of(given < selection.least ? selection.least : given);
 }
 
-/// The sampled elements whose clusters reach into a slice.
-WISP_HD inline Part sampled_of(const FieldRow& field, const SliceRow& slice) {
-  const int64_t end = slice.position + slice.numel;
-  const int64_t from =
-      slice.position <= field.first ? 0 : (slice.position - field.first) / field.stride;
-  const int64_t to = end <= field.first ? 0 : (end - field.first - 1) / field.stride + 1;
-  return {from * kCluster, to * kCluster};
-}
-
-/// Sampled elements that may lie in a slice.
-template <class Source>
-struct SampleOfSlice {
-  Source source;
-  int64_t first, stride;  // position of the field's first cluster in the slice, may be before it
-  int64_t offset, numel;
-  int64_t from;  // the first of these elements
-  /// The key of the i-th of them; kElsewhere if that lies in another slice.
-  WISP_HD uint32_t operator()(int64_t i) const {
-    const auto sampled = static_cast<uint64_t>(from + i);  // unsigned: divided by shifts
-    const int64_t at = first + static_cast<int64_t>(sampled / kCluster) * stride +
-                       static_cast<int64_t>(sampled % kCluster);
-    return 0 <= at && at < numel ? magnitude_bits(source.peek(offset + at)) : kElsewhere;
-  }
-};
-
-/// Reads the keys of a part of a field's sample.
-template <class Source>
-struct ReadSample {
-  struct Shared {};
-  Fields<Source> fields;
-  int64_t parts;
-  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const int64_t f = item / parts;
-    const FieldRow field = fields.row[f];
-    const Part part(field.sample, item % parts, parts);
-    if (part.size() == 0) return;
-    fields.each_slice(field, [&](const SliceRow& slice) {
-      const Part own = part.within(sampled_of(field, slice));
-      uint32_t* key = fields.key + field.entry + own.from;
-      const SampleOfSlice<Source> sample{fields.source[f], field.first - slice.position,
-                                         field.stride,     slice.offset,
-                                         slice.numel,      own.from};
-      team.update(own.size(), sample, [&](int64_t i, uint32_t found) {
-        if (found != kElsewhere) key[i] = found;
-      });
-    });
-  }
-};
-
 /// Finds a field's threshold: from its sample, or the given one if that is higher.
 template <class Source>
 struct FindThreshold {
   using Shared = Digits;
   Fields<Source> fields;
   Selection selection;
+  bool sample_is_read;
   WISP_HD void operator()(const Team& team, int64_t f, Digits& digits) const {
     const FieldRow field = fields.row[f];
     const uint32_t* key = fields.key + field.entry;
     uint64_t bound = 0;
     if (field.sample > 0) {
+      if (!sample_is_read) read_sample(team, fields, f, Part(0, field.sample));
       bound = bound_of_largest(team, digits, field.rank, 32, [&](const auto& digit) {
         team.histogram(field.sample, digits.bins,
                        [&](int64_t i) { return digit(bound_of(key[i])); });
@@ -250,8 +201,17 @@ struct CountPassing {
   }
 };
 
-/// Replaces the arena indices of a part of the list by keys, if more than k are listed. A pass of
-/// its own: its reads are spread over the field, and overlap only this way.
+/// Replaces the arena indices of a part of the list by keys. A phase of its own: its reads are
+/// spread over the field, and overlap only this way.
+template <class Source>
+WISP_HD void read_keys(const Team& team, const Fields<Source>& fields, int64_t f,
+                       const Part& part) {
+  const Source& source = fields.source[f];
+  uint32_t* key = fields.key + fields.row[f].entry + part.from;
+  team.fill(part.size(), key, [&](int64_t i) { return magnitude_bits(source.held(key[i])); });
+}
+
+/// read_keys() for fields that several teams share, if more than k are listed.
 template <class Source>
 struct ReadKeys {
   struct Shared {};
@@ -259,13 +219,10 @@ struct ReadKeys {
   int64_t parts;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const int64_t f = item / parts;
-    const FieldRow field = fields.row[f];
+    const FieldRow& field = fields.row[f];
     const int64_t listed = fields.state[f].candidates;
     if (listed <= field.k || field.capacity < listed) return;
-    const Part part(listed, item % parts, parts);
-    const Source& source = fields.source[f];
-    uint32_t* key = fields.key + field.entry + part.from;
-    team.fill(part.size(), key, [&](int64_t i) { return magnitude_bits(source.held(key[i])); });
+    read_keys(team, fields, f, Part(listed, item % parts, parts));
   }
 };
 
@@ -274,7 +231,7 @@ template <class Source>
 struct Choose {
   using Shared = Digits;
   Fields<Source> fields;
-  bool exact;
+  bool exact, keys_are_read;
   uint32_t least;
   uint32_t* positions;
   Range* range;  // indexed by field; or null
@@ -286,14 +243,14 @@ struct Choose {
     // can be selected.
     const bool all = fields.state[f].bound <= bound_of(least);
     const bool good = listed <= field.capacity && (!exact || all || field.k <= listed);
-    const int64_t count = good ? from_list(team, field, listed, digits)
+    const int64_t count = good ? from_list(team, f, listed, digits)
                                : from_field(team, field, fields.source[f], digits);
     if (range) team.once([&] { range[f] = {field.begin, count}; });
   }
 
  private:
-  WISP_HD int64_t from_list(const Team& team, const FieldRow& field, int64_t listed,
-                            Digits& digits) const {
+  WISP_HD int64_t from_list(const Team& team, int64_t f, int64_t listed, Digits& digits) const {
+    const FieldRow field = fields.row[f];
     const uint32_t* key = fields.key + field.entry;
     const uint32_t* position = fields.position + field.entry;
     uint32_t* to = positions + field.begin;
@@ -301,6 +258,7 @@ struct Choose {
       team.fill(listed, to, [&](int64_t i) { return position[i]; });
       return listed;
     }
+    if (!keys_are_read) read_keys(team, fields, f, Part(0, listed));
     const Order order = field.order();
     const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
       team.histogram(listed, digits.bins,
@@ -372,19 +330,24 @@ void select_entries(const Stream& stream, const select::Fields<Source>& fields,
                     const Selection& selection, uint32_t* positions, Range* range) {
   using namespace select;
   const int64_t entries = fields.entries / fields.count;
-  if (fields.most_sampled > 0) {
-    const int64_t parts = parts_of(stream, fields.most_sampled);
-    parallel_teams(stream, fields.count * parts, ReadSample<Source>{fields, parts},
-                   entries / parts);
+  const int64_t samplers = parts_of(stream, fields.most_sampled);
+  if (samplers > 1) {
+    parallel_teams(stream, fields.count * samplers, ReadSample<Source>{fields, samplers},
+                   entries / samplers);
   }
-  parallel_teams(stream, fields.count, FindThreshold<Source>{fields, selection}, entries);
+  parallel_teams(stream, fields.count, FindThreshold<Source>{fields, selection, samplers > 1},
+                 entries);
   parallel_select_ranges(stream, fields.slices, ListSlices<Source, false>{fields});
   const bool exact = selection.kind == Selection::Kind::exact;
   if (fields.most_sampled > 0 && !exact) list_again(stream, fields, selection);
-  const int64_t parts = parts_of(stream, fields.most_listed);
-  parallel_teams(stream, fields.count * parts, ReadKeys<Source>{fields, parts}, entries / parts);
+  const int64_t readers = parts_of(stream, fields.most_listed);
+  if (readers > 1) {
+    parallel_teams(stream, fields.count * readers, ReadKeys<Source>{fields, readers},
+                   entries / readers);
+  }
   parallel_teams(stream, fields.count,
-                 Choose<Source>{fields, exact, selection.least, positions, range}, entries);
+                 Choose<Source>{fields, exact, readers > 1, selection.least, positions, range},
+                 entries);
 }
 
 /// select_entries() for one field.

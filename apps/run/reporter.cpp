@@ -240,7 +240,8 @@ void Reporter::consensus(int64_t total_step, double distance) {
 void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train,
                      const Evaluated& evaluated, std::optional<double> distance, double work_per_s,
                      const Spent& spent) {
-  const std::optional<TallyValues>&validation = evaluated.validation, &test = evaluated.test;
+  const std::optional<TallyValues>& validation = evaluated.validation;
+  const std::optional<TallyValues>& test = evaluated.test;
   const bool validates = facts_.has_validation;
   MetricRow row{{"type", std::string("epoch")},
                 {"epoch", epochs},

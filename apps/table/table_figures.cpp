@@ -85,7 +85,7 @@ std::vector<Pair> paired(const std::vector<const TableResult*>& row,
   return pairs;
 }
 
-/// Whether the run's test units have the names and divisors of `units`, and make up its score.
+/// True if the run's test units have the names and divisors of `units`, and make up its score.
 bool has_units(const TableResult& result, const std::vector<TestUnit>& units) {
   const std::vector<TestUnit>& own = result.run.summary->test_units;
   double sum = 0.0, divisor = 0.0;
@@ -116,14 +116,17 @@ double drawn_half(const std::vector<Pair>& pairs) {
   return pairs.front().run.run.facts.metric().scale() * bootstrap_half(differences, divisors);
 }
 
-void compare(const std::vector<Pair>& pairs, RowFigures& row) {
-  if (pairs.empty()) return;
+/// The wider of Student's interval and the drawn one. It is a little too narrow where there are
+/// many pairs, whose spread and that of the units should be added.
+std::optional<Estimate> change_of(const std::vector<Pair>& pairs) {
+  if (pairs.empty()) return std::nullopt;
   std::vector<double> differences;
   for (const Pair& pair : pairs) differences.push_back(pair.difference());
-  row.change = estimate(differences);
+  Estimate change = estimate(differences);
   const double drawn = drawn_half(pairs);
-  row.drawn_units = !std::isnan(drawn);
-  if (row.drawn_units) row.change->half = std::max(row.change->half, drawn);
+  change.by_units = !std::isnan(drawn);
+  if (change.by_units) change.half = std::max(change.half, drawn);
+  return change;
 }
 
 /// The median over the logged steps.
@@ -203,7 +206,7 @@ std::vector<RowFigures> figures_of(const TableFile& table, const TableScale& sca
       row.score = estimate(scores);
       row.deviation = deviation_of(scores);
     }
-    if (r != dense_index) compare(paired(own, dense), row);
+    if (r != dense_index) row.change = change_of(paired(own, dense));
     row.bytes_sent = mean_of(bytes);
     row.reduction = mean_of(reductions);
     for (size_t l = 0; l < kTableGbits.size(); ++l)

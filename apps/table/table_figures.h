@@ -30,6 +30,7 @@ struct Estimate {
   double mean = 0.0;
   double half = std::numeric_limits<double>::quiet_NaN();  // of one value: unknown
   size_t values = 0;
+  bool by_units = false;  // half covers other test units too (bootstrap_half())
 };
 
 /// The mean of some values, with Student's interval, which takes them as draws from a normal
@@ -46,7 +47,6 @@ struct RowFigures {
   std::optional<Estimate> score;   // of the test set, over seeds that did not diverge
   double deviation = 0.0;          // sample standard deviation of the scores; NaN for one
   std::optional<Estimate> change;  // of the score from dense, by pairs of equal seed and origin
-  bool drawn_units = false;        // change.half is bootstrap_half() of its pairs if that is wider
   double bytes_sent = 0.0;         // of runs with a summary; NaN without one
   double reduction = 0.0;          // bytes of dense / bytes sent, likewise
   /// Modelled hours of training until the score after an epoch is at the target, by kTableGbits:

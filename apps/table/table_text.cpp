@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "apps/report/figure_text.h"
@@ -94,11 +93,15 @@ Cells remarks_of(const TableFile& table, const TableScale& scale,
         "deviation over seeds. The change from {} is that of runs with equal seed, program and "
         "machine, with Student's 95 % interval over the pairs.",
         metric.name, table.dense);
-    if (std::any_of(figures.begin(), figures.end(), std::mem_fn(&RowFigures::drawn_units)))
-      score +=
-          " If all these runs have the same test speakers, the interval is the wider of this one "
-          "and "
-          "that of 10,000 draws of pairs and speakers with replacement.";
+    Cells drawn;
+    for (size_t r = 0; r < figures.size(); ++r) {
+      if (figures[r].change && figures[r].change->by_units) drawn.push_back(table.rows[r].name);
+    }
+    if (!drawn.empty())
+      score += fmt::format(
+          " That of {} is the wider of this one and that of 10,000 draws of pairs and test "
+          "speakers with replacement.",
+          fmt::join(drawn, ", "));
     remarks.push_back(std::move(score));
     if (scale.target)
       remarks.push_back(fmt::format(

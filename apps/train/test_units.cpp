@@ -10,10 +10,12 @@ namespace wisp {
 TestUnits::TestUnits(Replica& replica, const Examples& examples)
     : replica_(replica), metrics_(std::ssize(replica.model().metrics())) {
   std::vector<std::string> speakers;
-  for (int64_t sample = 0; sample < examples.count(); ++sample)
+  for (int64_t sample = 0; sample < examples.count(); ++sample) {
     speakers.push_back(examples.origin(sample).speaker);
+    if (speakers.back().empty()) return;
+  }
   const std::set<std::string> known(speakers.begin(), speakers.end());
-  if (known.empty() || known.count("") != 0) return;
+  if (known.empty()) return;
   names_.assign(known.begin(), known.end());
   for (const std::string& speaker : speakers) {
     const auto found = std::lower_bound(names_.begin(), names_.end(), speaker);

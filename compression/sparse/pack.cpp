@@ -5,7 +5,7 @@ namespace {
 
 using packed::layout_of, packed::Scratch, packed::stated_counts, packed::sum_of,
     packed::ValueLayout;
-using select::Part, select::parts_of;
+using select::part_of, select::parts_of, select::Section;
 
 /// The field position at which the run before entry i begins.
 WISP_HD inline int64_t run_begin(const uint32_t* position, int64_t i) {
@@ -26,7 +26,7 @@ struct CountParts {
   int64_t* entries;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const Range range = list.range[item / parts];
-    const Part part(range.count, item % parts, parts);
+    const Section part = part_of(range.count, item % parts, parts);
     const uint32_t* position = list.position + range.begin;
     int64_t count = part.size();
     if (escape > 0) {
@@ -72,10 +72,10 @@ struct Pack {
     const int64_t all = begin + count + sum(team, item + 1, last + 1);
     const int64_t of_field = begins ? count + sum(team, item + 1, item + parts) : 0;
     const Range range = list.range[f];
-    const Part part(range.count, item % parts, parts);
+    const Section part = part_of(range.count, item % parts, parts);
     const uint32_t* position = list.position + range.begin;
     const float* value = list.value + range.begin;
-    const int64_t run = part.size() > 0 ? run_begin(position, part.from) : 0;
+    const int64_t first_begin = part.size() > 0 ? run_begin(position, part.from) : 0;
     if (copies) {
       copy(team, part, position, value, begin);
       position = to.position + begin;
@@ -90,9 +90,9 @@ struct Pack {
         [&](int64_t i, float x) { write_value<Value>(values, begin + i, x); });
     std::byte* indices = data + layout.end(all);
     if (number == 2) {
-      auto* zeros = reinterpret_cast<uint16_t*>(indices) + begin;
-      team.fill(count, zeros, [&](int64_t i) {
-        return static_cast<uint16_t>(position[i] - (i > 0 ? run_begin(position, i) : run));
+      auto* runs = reinterpret_cast<uint16_t*>(indices) + begin;
+      team.fill(count, runs, [&](int64_t i) {
+        return static_cast<uint16_t>(position[i] - (i > 0 ? run_begin(position, i) : first_begin));
       });
     } else if (number == 4) {
       auto* as_it_is = reinterpret_cast<uint32_t*>(indices) + begin;
@@ -113,7 +113,7 @@ struct Pack {
   WISP_HD int64_t count_of(int64_t item) const {
     return entries ? entries[item] : list.range[item].count;
   }
-  WISP_HD void copy(const Team& team, const Part& part, const uint32_t* position,
+  WISP_HD void copy(const Team& team, const Section& part, const uint32_t* position,
                     const float* value, int64_t begin) const {
     if (escape == 0) {
       team.fill(part.size(), to.position + begin,

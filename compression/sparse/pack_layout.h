@@ -45,7 +45,7 @@ inline int64_t most_entries(const UnitSpec& spec, const Room& room) {
 struct Scratch {
   int64_t* entries;
   int64_t* offset;   // offset of the indices
-  int64_t* of_part;  // entries of each part of each field, escapes included
+  int64_t* of_part;  // of each part of each field: entries with escapes, or positions of its runs
   int64_t* bad;      // of each field; not 0: its positions are malformed
   SparseList list;
   UnitRows rows;
@@ -56,7 +56,7 @@ struct Scratch {
       : entries(cursor.take<int64_t>(1)),
         offset(cursor.take<int64_t>(1)),
         of_part(cursor.take<int64_t>(std::ssize(spec.fields) *
-                                     select::parts_of(most_entries(spec, room)))),
+                                     select::most_parts(most_entries(spec, room)))),
         bad(cursor.take<int64_t>(std::ssize(spec.fields))),
         list(cursor, std::ssize(spec.fields), room.of(spec)),
         rows(cursor, spec),

@@ -1,11 +1,11 @@
 // Selection by magnitude, in one pass over a field's memory. A threshold is given or comes from a
 // sample. One fused pass applies the method's update and lists the elements that pass. If more than
 // k passed, a radix selection narrows the list to the k largest. One launch processes all fields of
-// a unit; outside the fused pass, each field has its own team. Nothing is read back from the
-// device. The result depends on the numbers and the key alone. Equal magnitudes at the k-th place
-// are taken in cyclic order from a drawn position, so no part of the field is preferred. Zeros are
-// never selected (Selection::least): a field with fewer than k others selects those, without a
-// second pass.
+// a unit; outside the fused pass, each field has its own team, which others help to read on a
+// device. Nothing is read back from the device. The result depends on the numbers and the key
+// alone. Equal magnitudes at the k-th place are taken in cyclic order from a drawn position, so no
+// part of the field is preferred. Zeros are never selected (Selection::least): a field with fewer
+// than k others selects those, without a second pass.
 //   exact      the sample's threshold errs low, so that at least k pass: selects exactly k, or all
 //              that are not zero
 //   sampled    the threshold is the sample's quantile, times 0.8 (up to ten times) while fewer than
@@ -88,7 +88,7 @@ struct FindThreshold {
     const uint32_t* key = fields.key + field.entry;
     uint64_t bound = 0;
     if (field.sample > 0) {
-      if (!sample_is_read) read_sample(team, fields, f, Part(0, field.sample));
+      if (!sample_is_read) read_sample(team, fields, f, {0, field.sample});
       bound = bound_of_largest(team, digits, field.rank, 32, [&](const auto& digit) {
         team.histogram(field.sample, digits.bins,
                        [&](int64_t i) { return digit(bound_of(key[i])); });
@@ -205,7 +205,7 @@ struct CountPassing {
 /// spread over the field, and overlap only this way.
 template <class Source>
 WISP_HD void read_keys(const Team& team, const Fields<Source>& fields, int64_t f,
-                       const Part& part) {
+                       const Section& part) {
   const Source& source = fields.source[f];
   uint32_t* key = fields.key + fields.row[f].entry + part.from;
   team.fill(part.size(), key, [&](int64_t i) { return magnitude_bits(source.held(key[i])); });
@@ -222,7 +222,7 @@ struct ReadKeys {
     const FieldRow& field = fields.row[f];
     const int64_t listed = fields.state[f].candidates;
     if (listed <= field.k || field.capacity < listed) return;
-    read_keys(team, fields, f, Part(listed, item % parts, parts));
+    read_keys(team, fields, f, part_of(listed, item % parts, parts));
   }
 };
 
@@ -258,7 +258,7 @@ struct Choose {
       team.fill(listed, to, [&](int64_t i) { return position[i]; });
       return listed;
     }
-    if (!keys_are_read) read_keys(team, fields, f, Part(0, listed));
+    if (!keys_are_read) read_keys(team, fields, f, {0, listed});
     const Order order = field.order();
     const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
       team.histogram(listed, digits.bins,

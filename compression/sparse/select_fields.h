@@ -54,40 +54,41 @@ constexpr int64_t kCluster = 4;  // neighbours sampled together; one cache line 
 constexpr int kAdaptations = 10;
 constexpr int64_t kMostSource = 128;  // largest size of a Source, in bytes
 constexpr int64_t kTile = 1024;       // list entries per team
+constexpr int64_t kAlone = 8192;      // a device's team reads them sooner than a launch begins
 constexpr int64_t kMostParts = 64;    // teams per field
 
 WISP_HD inline int64_t tiles_of(int64_t entries) { return (entries + kTile - 1) / kTile; }
 
-inline int64_t parts_of(int64_t entries) {
-  return std::clamp(tiles_of(entries), int64_t{1}, kMostParts);
+/// The number of a device's teams that share a list or sample of at most `entries` of one field.
+inline int64_t most_parts(int64_t entries) {
+  return entries <= kAlone ? 1 : std::min(tiles_of(entries), kMostParts);
 }
-/// The number of teams that share each field's list of at most `entries`. A CPU's team is one
-/// thread, and the fields are enough for its threads.
+/// most_parts() on a device; 1 on a CPU, where a part would be a pass of the same thread.
 inline int64_t parts_of(const Stream& stream, int64_t entries) {
-  return stream.device().is_cuda() ? parts_of(entries) : 1;
+  return stream.device().is_cuda() ? most_parts(entries) : 1;
 }
 
-/// The entries of a field's list that belong to one of the teams that share it.
-struct Part {
+/// Neighbouring entries of a field's list or sample.
+struct Section {
   int64_t from, to;
 
-  WISP_HD Part(int64_t first, int64_t end) : from(first), to(end) {}
-  /// One of `parts`.
-  WISP_HD Part(int64_t entries, int64_t part, int64_t parts) : from(0), to(entries) {
-    if (parts == 1) return;
-    int64_t each = (entries + parts - 1) / parts;
-    if (each < kTile) each = kTile;
-    from = part * each < entries ? part * each : entries;
-    to = from + each < entries ? from + each : entries;
-  }
   WISP_HD int64_t size() const { return to - from; }
   /// The entries that are in `other` too.
-  WISP_HD Part within(const Part& other) const {
+  WISP_HD Section within(const Section& other) const {
     const int64_t first = from < other.from ? other.from : from;
     const int64_t end = to < other.to ? to : other.to;
     return {first, end < first ? first : end};
   }
 };
+
+/// The entries of one of the teams that share `entries`; at least kTile each, but for the last.
+WISP_HD inline Section part_of(int64_t entries, int64_t part, int64_t parts) {
+  if (parts == 1) return {0, entries};
+  int64_t each = (entries + parts - 1) / parts;
+  if (each < kTile) each = kTile;
+  const int64_t from = part * each < entries ? part * each : entries;
+  return {from, from + each < entries ? from + each : entries};
+}
 
 /// The sizes of a field's sample, list and result. Host arithmetic.
 struct Extent {

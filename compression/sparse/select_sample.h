@@ -10,7 +10,7 @@ namespace wisp::select {
 constexpr uint32_t kElsewhere = 0xffffffffu;  // no magnitude_bits
 
 /// The sampled elements whose clusters reach into a slice.
-WISP_HD inline Part sampled_of(const FieldRow& field, const SliceRow& slice) {
+WISP_HD inline Section sampled_of(const FieldRow& field, const SliceRow& slice) {
   const int64_t end = slice.position + slice.numel;
   const int64_t from =
       slice.position <= field.first ? 0 : (slice.position - field.first) / field.stride;
@@ -37,10 +37,10 @@ struct SampleOfSlice {
 /// Reads the keys of a part of a field's sample.
 template <class Source>
 WISP_HD void read_sample(const Team& team, const Fields<Source>& fields, int64_t f,
-                         const Part& part) {
+                         const Section& part) {
   const FieldRow field = fields.row[f];
   fields.each_slice(field, [&](const SliceRow& slice) {
-    const Part own = part.within(sampled_of(field, slice));
+    const Section own = part.within(sampled_of(field, slice));
     uint32_t* key = fields.key + field.entry + own.from;
     const SampleOfSlice<Source> sample{fields.source[f], field.first - slice.position,
                                        field.stride,     slice.offset,
@@ -59,7 +59,7 @@ struct ReadSample {
   int64_t parts;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const int64_t f = item / parts;
-    const Part part(fields.row[f].sample, item % parts, parts);
+    const Section part = part_of(fields.row[f].sample, item % parts, parts);
     if (part.size() > 0) read_sample(team, fields, f, part);
   }
 };

@@ -5,7 +5,7 @@ namespace {
 
 using packed::layout_of, packed::Scratch, packed::stated_counts, packed::sum_of,
     packed::ValueLayout;
-using select::Part, select::parts_of;
+using select::part_of, select::parts_of, select::Section;
 
 template <class Value>
 WISP_HD inline float read_value(const std::byte* in, int64_t e, int64_t /*entries*/) {
@@ -35,7 +35,7 @@ struct Take {
     float value;
   };
   /// Judges the positions of a field's part. `before` is the position before them, or -1.
-  WISP_HD void check(const Team& team, int64_t f, const Part& part, int64_t before,
+  WISP_HD void check(const Team& team, int64_t f, const Section& part, int64_t before,
                      const uint32_t* position) const {
     const int64_t numel = rows.field[f].numel;
     team.update(
@@ -66,7 +66,7 @@ struct Take {
  private:
   WISP_HD void add(const Team& team, const UnitRows::OfField& field, const Range& range,
                    int64_t index, int64_t parts, const SparseList& list) const {
-    const Part part(range.count, index, parts);
+    const Section part = part_of(range.count, index, parts);
     const uint32_t* position = list.position + range.begin + part.from;
     const float* value = list.value + range.begin + part.from;
     for (int64_t s = field.slice; s < field.slice + field.slices; ++s) {
@@ -98,8 +98,7 @@ struct TakeRead {
     const int64_t f = item / parts;
     if (!checked) {
       const Range range = list.range[f];
-      team.once([&] { take.bad[f] = 0; });
-      take.check(team, f, Part(range.count, 0, 1), -1, list.position + range.begin);
+      take.check(team, f, {0, range.count}, -1, list.position + range.begin);
     }
     take(team, f, item % parts, parts, list);
   }
@@ -112,8 +111,11 @@ struct Stated {
   int64_t limit;        // the most entries
   const int64_t* most;  // the most entries of each field
 
-  /// The range of a field's entries, and the number of all.
-  WISP_HD Range range_of(const Team& team, int64_t f, int64_t& all) const {
+  struct Place {
+    Range range;  // of a field's entries
+    int64_t all;  // entries of the payload
+  };
+  WISP_HD Place place_of(const Team& team, int64_t f) const {
     const auto count_of = [this](int64_t g) {
       const int64_t count = g < stated ? of(g) : limit;
       return count < most[g] ? count : most[g];
@@ -121,34 +123,40 @@ struct Stated {
     const auto within_limit = [this](int64_t sum) { return sum < limit ? sum : limit; };
     const int64_t before = sum_of(team, 0, f, count_of);
     const int64_t through = before + count_of(f);
-    all = within_limit(through + sum_of(team, f + 1, fields, count_of));
-    return {within_limit(before), within_limit(through) - within_limit(before)};
+    const int64_t all = within_limit(through + sum_of(team, f + 1, fields, count_of));
+    return {{within_limit(before), within_limit(through) - within_limit(before)}, all};
   }
-  /// The number of entries of field f that were cut off, or 0; of the last one unless stated.
-  WISP_HD bool cuts(int64_t f, const Range& range, int64_t& count) const {
-    count = f < stated ? of(f) : limit - range.begin;
-    return count > range.count;
+  /// The entries that the payload says or leaves for field f, whose range is `range`.
+  WISP_HD int64_t uncut(int64_t f, const Range& range) const {
+    return f < stated ? of(f) : limit - range.begin;
+  }
+  /// True if the part of a field may have entries.
+  WISP_HD bool reaches(int64_t f, int64_t part) const {
+    return part == 0 || part * select::kTile < most[f];
   }
 
  private:
   WISP_HD int64_t of(int64_t f) const { return reinterpret_cast<const uint32_t*>(data)[f]; }
 };
 
-/// Prepares fields that several teams share: adds up the runs of each part.
+struct ClearBad {
+  int64_t* bad;
+  WISP_HD void operator()(int64_t f) const { bad[f] = 0; }
+};
+
+/// Prepares fields that several teams share, and adds up the runs of each part.
 struct SumRuns {
   struct Shared {};
   Stated stated;
   ValueLayout layout;
-  bool runs;
   int64_t parts;
   int64_t *of_part, *bad;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const int64_t f = item / parts;
     if (item % parts == 0) team.once([&] { bad[f] = 0; });
-    if (!runs) return;
-    int64_t all = 0;
-    const Range range = stated.range_of(team, f, all);
-    const Part part(range.count, item % parts, parts);
+    if (!stated.reaches(f, item % parts)) return;
+    const auto [range, all] = stated.place_of(team, f);
+    const Section part = part_of(range.count, item % parts, parts);
     const auto* run =
         reinterpret_cast<const uint16_t*>(stated.data + layout.end(all)) + range.begin;
     const int64_t sum =
@@ -174,21 +182,24 @@ struct Unpack {
 
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const int64_t f = item / parts, last = stated.fields * parts - 1;
-    int64_t all = 0;
-    const Range range = stated.range_of(team, f, all);
-    const Part part(range.count, item % parts, parts);
+    if (!stated.reaches(f, item % parts) && item < last) return;
+    const Stated::Place place = stated.place_of(team, f);
+    const Range range = place.range;
+    const int64_t all = place.all;
+    const Section part = part_of(range.count, item % parts, parts);
     if (part.size() == 0 && item % parts > 0 && item < last) return;
     const std::byte* values = stated.data + layout.header;
     float* value = list.value + range.begin + part.from;
     team.fill(part.size(), value, [&](int64_t i) {
       return read_value<Value>(values, range.begin + part.from + i, all);
     });
-    const int64_t before = read_numbers(team, item, range, part, stated.data + layout.end(all));
+    const std::byte* indices = stated.data + layout.end(all);
+    const int64_t before = part.size() > 0 ? read_numbers(team, item, range, part, indices) : -1;
     team.once([&] {
       if (item % parts == 0) {
         list.range[f] = range;
-        int64_t count = 0;
-        if (stated.cuts(f, range, count)) take.complaints.add(Wrong::count, f, count);
+        const int64_t count = stated.uncut(f, range);
+        if (count > range.count) take.complaints.add(Wrong::count, f, count);
         if (parts == 1) take.bad[f] = 0;
       }
       if (item < last) return;
@@ -204,8 +215,8 @@ struct Unpack {
 
  private:
   /// Returns the position before the part's first entry, or -1.
-  WISP_HD int64_t read_numbers(const Team& team, int64_t item, const Range& range, const Part& part,
-                               const std::byte* indices) const {
+  WISP_HD int64_t read_numbers(const Team& team, int64_t item, const Range& range,
+                               const Section& part, const std::byte* indices) const {
     const int64_t begin = range.begin + part.from;
     uint32_t* position = list.position + begin;
     if (number == 2) {
@@ -277,9 +288,11 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
   const int64_t each = entries.of(spec) / (fields * parts);
   const Stated stated{payload.data, fields, stated_counts(format, spec), limit, scratch.most};
   const Take take{scratch.rows, weight, into, payload.complaints(), scratch.bad};
-  if (parts > 1) {
+  if (parts > 1 && number == 2) {
     parallel_teams(stream, fields * parts,
-                   SumRuns{stated, layout, number == 2, parts, scratch.of_part, scratch.bad}, each);
+                   SumRuns{stated, layout, parts, scratch.of_part, scratch.bad}, each);
+  } else if (parts > 1) {
+    parallel_for(stream, fields, ClearBad{scratch.bad});
   }
   dispatch_wire(values_, [&]<class Value>(Value) {
     parallel_teams(stream, fields * parts,

@@ -9,18 +9,20 @@ namespace wisp::cuda {
 constexpr int kChunkThreads = 256;  // each has 32 of a chunk's elements
 constexpr int kChunkWarps = kChunkThreads / 32;
 
-/// What a block's threads have before and in them.
+/// Numbers of selected elements before those of a thread.
 struct Before {
-  int64_t all;   // sum of `more` over all threads
-  int64_t here;  // sum of `count` over the threads before this one
+  int64_t earlier_chunks;
+  int64_t earlier_threads;  // of this chunk
 };
 
-/// The memory of a block for before_thread().
+/// A block's memory for before_thread().
 struct WarpSums {
   int64_t more[kChunkWarps];
   int count[kChunkWarps];
 };
 
+/// All threads of a block call it, once in a kernel. Each tells the elements of some of the earlier
+/// chunks, `more`, and its own, `count`.
 __device__ inline Before before_thread(int64_t more, int count, WarpSums& sums) {
   constexpr uint32_t kAll = 0xffffffffu;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -36,8 +38,8 @@ __device__ inline Before before_thread(int64_t more, int count, WarpSums& sums) 
   __syncthreads();
   Before before{0, through - count};
   for (int w = 0; w < kChunkWarps; ++w) {
-    before.all += sums.more[w];
-    if (w < warp) before.here += sums.count[w];
+    before.earlier_chunks += sums.more[w];
+    if (w < warp) before.earlier_threads += sums.count[w];
   }
   return before;
 }

@@ -58,8 +58,9 @@ __global__ void run_range_emit(const SelectRanges<Row> ranges, const KernelOf ke
     earlier += ranges.selected[c];
   const Before before = before_thread(earlier, __popc(mask), sums);
   if (threadIdx.x == 0 && blockIdx.x + 1 == range.group_end)
-    *kernel.count() = before.all + ranges.selected[blockIdx.x];
-  emit_bits(mask, 32 * half, before.all + before.here, parallel::capacity_of(kernel),
+    *kernel.count() = before.earlier_chunks + ranges.selected[blockIdx.x];
+  emit_bits(mask, 32 * half, before.earlier_chunks + before.earlier_threads,
+            parallel::capacity_of(kernel),
             [&](int64_t position, int64_t i) { kernel.emit(position, i); });
 }
 

@@ -16,8 +16,8 @@
 
 namespace wisp {
 
-/// A test switch. While it lives, teams on the CPU visit the elements of a phase in an order drawn
-/// with `seed`, which is not 0. Only one may live at a time.
+/// A test switch. While it lives, a CPU's threads take teams, and teams the elements of a phase, in
+/// an order drawn with `seed`, which is not 0. Only one may live at a time.
 class ShuffledTeams {
  public:
   explicit ShuffledTeams(uint32_t seed);
@@ -219,7 +219,10 @@ void parallel_teams(const Stream& stream, int64_t items, Kernel kernel, int64_t 
     parallel::cpu_ranges(
         items, std::max<int64_t>(1, (items + threads - 1) / threads),
         [&](int64_t b, int64_t e) {
-          parallel::cpu_teams(b, e, kernel, static_cast<uint32_t>(order));
+          if (order == 0) return parallel::cpu_teams(b, e, kernel, 0);
+          const auto seed = static_cast<uint32_t>(order);
+          for (const int64_t i : parallel::shuffled(seed, e - b))
+            parallel::cpu_teams(b + i, b + i + 1, kernel, seed);
         },
         worth ? 0 : items + 1);
   });

@@ -129,7 +129,7 @@ std::vector<TableResult> by_speakers() {
 
 TEST(TableFigures, AFewSpeakersWidenTheInterval) {
   const RowFigures row = figures_of(kTable, kScale, by_speakers())[1];
-  EXPECT_TRUE(row.drawn_units);
+  EXPECT_TRUE(row.change->by_units);
   EXPECT_NEAR(row.change->mean, 20.0, 1e-9);
   EXPECT_NEAR(row.change->half, 20.0, 1e-9) << "a quarter of the draws have ben twice, or never";
 }
@@ -139,7 +139,7 @@ TEST(TableFigures, SeedsThatDifferMoreThanSpeakersDecide) {
       figures_of(kTable, kScale,
                  std::vector<TableResult>{spoken(0, 1, 1, 1), spoken(0, 2, 1, 1),
                                           spoken(1, 1, 2, 2), spoken(1, 2, 4, 4)})[1];
-  EXPECT_TRUE(row.drawn_units);
+  EXPECT_TRUE(row.change->by_units);
   EXPECT_NEAR(row.change->mean, 20.0, 1e-9);
   EXPECT_NEAR(row.change->half, 12.706 * 10.0, 1e-9) << "draws alone reach 10 from the mean";
 }
@@ -150,7 +150,7 @@ TEST(TableFigures, SpeakersAloneGiveNoInterval) {
   const RowFigures row = figures_of(kTable, kScale, results)[1];
   EXPECT_EQ(row.change->values, 1u);
   EXPECT_TRUE(std::isnan(row.change->half));
-  EXPECT_FALSE(row.drawn_units);
+  EXPECT_FALSE(row.change->by_units);
 }
 
 TEST(TableFigures, SpeakersCountWhereAllPairedRunsHaveThem) {
@@ -158,7 +158,7 @@ TEST(TableFigures, SpeakersCountWhereAllPairedRunsHaveThem) {
     std::vector<TableResult> results = by_speakers();
     results[changed].run.summary->test_units = units;
     const RowFigures row = figures_of(kTable, kScale, results)[1];
-    EXPECT_NE(row.drawn_units, row.change->half < 1e-6);
+    EXPECT_NE(row.change->by_units, row.change->half < 1e-6);
     return row.change->half;
   };
   EXPECT_NEAR(half_with(3, {{"anna", 3, 10}, {"ben", 5, 10}}), 20.0, 1e-9) << "as it was";
@@ -168,11 +168,11 @@ TEST(TableFigures, SpeakersCountWhereAllPairedRunsHaveThem) {
   EXPECT_NEAR(half_with(3, {{"anna", 3, 10}, {"ben", 6, 10}}), 0.0, 1e-9) << "not the score";
   std::vector<TableResult> empty = by_speakers();
   for (TableResult& run : empty) run.run.summary->test_units.push_back({"carl", 0, 0});
-  EXPECT_FALSE(figures_of(kTable, kScale, empty)[1].drawn_units) << "draws may have no words";
+  EXPECT_FALSE(figures_of(kTable, kScale, empty)[1].change->by_units) << "draws may have no words";
 }
 
 TEST(TableText, SaysWhetherSpeakersWereDrawn) {
-  const std::string drawn = "draws of pairs and speakers";
+  const std::string drawn = "draws of pairs and test speakers";
   const std::string with = to_markdown(text_of(kTable, kScale, by_speakers()));
   EXPECT_NE(with.find(drawn), std::string::npos) << with;
   EXPECT_NE(with.find("| +20.00 ± 20.00 "), std::string::npos) << with;

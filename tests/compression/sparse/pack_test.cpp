@@ -111,7 +111,8 @@ Decoded decoded(const SparseWire& wire, const UnitSpec& spec, double ratio,
   write_from_host(context.stream, payload,
                   [&](const Tensor& to) { std::memcpy(to.raw(), bytes.data(), bytes.size()); });
   const Room room{ratio};
-  const Tensor into = context.zeros({spec.numel}, DType::f32);
+  const Slice& last = spec.fields.back().slices.back();
+  const Tensor into = context.zeros({last.offset + last.numel}, DType::f32);
   const Tensor scratch = context.zeros({wire.scratch_bytes(spec, room)}, DType::u8);
   const Payload received{1, payload.raw(), payload.bytes(), complaint.device().data<int64_t>()};
   wire.decode(context.stream, spec, room, {&received, 1}, 0.5f, true, into, scratch.raw());
@@ -122,37 +123,101 @@ Decoded decoded(const SparseWire& wire, const UnitSpec& spec, double ratio,
           {sums.data<float>(), sums.data<float>() + sums.numel()}};
 }
 
+/// The payload of a list with these positions in the only field.
+PayloadBytes packed(const SparseWire& wire, const UnitSpec& spec, double ratio,
+                    const std::vector<uint32_t>& positions, Device device) {
+  const TestContext test({.device = device});
+  const Context& context = test.context;
+  const Room room{ratio};
+  const auto entries = std::ssize(positions);
+  const Tensor memory = context.zeros({layout_bytes<SparseList>(1, entries)}, DType::u8);
+  const auto list = lay_out<SparseList>(memory.raw(), 1, entries);
+  write_from_host(context.stream, memory, [&](const Tensor& to) {
+    const auto written = lay_out<SparseList>(to.raw(), 1, entries);
+    written.range[0] = {0, entries};
+    for (size_t e = 0; e < positions.size(); ++e) {
+      written.position[e] = positions[e];
+      written.value[e] = static_cast<float>(e + 1);
+    }
+  });
+  const Tensor scratch = context.zeros({wire.scratch_bytes(spec, room)}, DType::u8);
+  const Tensor out = context.zeros({wire.capacity(spec, room)}, DType::u8);
+  const DeviceWords used(context, {1}, DType::i64);
+  wire.pack(context.stream, spec, room, list,
+            {out.raw(), out.bytes(), used.device().data<int64_t>()}, scratch.raw());
+  used.fetch(context.stream);
+  const Tensor payload = fetch(context.stream, out);
+  return {payload.raw(), payload.raw() + used.host().data<int64_t>()[0]};
+}
+
 class DeviceSparseWire : public DeviceTest {};
 
-/// Several teams of a device share a field of 8,000 entries; each has 1,024, but for the last.
+/// Several teams of a device share a field of 10,000 entries; each has 1,024, but for the last.
+TEST_F(DeviceSparseWire, CutsRunsWhereItsTeamsMeet) {
+  constexpr double kRatio = 0.01;
+  const std::vector<Field> fields = layer_fields({1'000'000});
+  const UnitSpec spec{fields, 1'000'000};
+  std::vector<uint32_t> positions;
+  for (uint32_t e = 0; e < 10'000; ++e)  // escapes before entries 0, 1024, 2047 and 2049
+    positions.push_back(70'000 + e + (e < 1024 ? 0 : 200'000) + (e < 2047 ? 0 : 65'536) +
+                        (e < 2049 ? 0 : 131'072));
+  const ShuffledTeams shuffled(7);
+  for (const Indices indices : {Indices::runs16, Indices::u32}) {
+    const SparseWire wire(WireFormat::f32, indices);
+    const PayloadBytes here = packed(wire, spec, kRatio, positions, first_device());
+    EXPECT_TRUE(here == packed(wire, spec, kRatio, positions, {}));
+    EXPECT_EQ(here.size(),
+              indices == Indices::runs16 ? (10'000 + 1 + 3 + 1 + 2) * 6 : 4 + 10'000 * 8);
+  }
+}
+
+/// The first field has two slices, the second no entry.
 TEST_F(DeviceSparseWire, NamesTheCpusMistakes) {
-  constexpr double kRatio = 0.02;
-  const std::vector<Field> fields = layer_fields({400'000, 9'000}, 0);
-  const UnitSpec spec{fields, 409'000};
-  constexpr int64_t kEntries = 8'000 + 180, kAt = 8 + 4 * kEntries;  // two counts, then values
-  UnitRig rig = wire_rig(fields, "f32", "u32");
-  for (int64_t i = 0; i < spec.numel; ++i) rig.gradient()[i] = static_cast<float>(i % 1013);
-  const PayloadBytes good = rig.encode(at_ratio(kRatio));
-  ASSERT_EQ(good.size(), kAt + 4 * kEntries);
-  const auto with = [&](int64_t entry, uint32_t position) {
-    PayloadBytes payload = good;
-    put<uint32_t>(payload, static_cast<size_t>(kAt + 4 * entry), position);
-    return payload;
-  };
-  const auto entry = [&](int64_t e) {
-    return at<uint32_t>(good, static_cast<size_t>(kAt + 4 * e));
-  };
-  const std::pair<PayloadBytes, std::string> cases[] = {
-      {good, ""},
-      {with(1024, entry(1023)), "field 0 has entry 1024 out of order"},
-      {with(1023, entry(1024)), "field 0 has entry 1024 out of order"},
-      {with(7999, 400'000), "field 0 has entry 7999 after its last element"},
-      {with(8000 + 3, 9'000), "field 1 has entry 3 after its last element"}};
-  const SparseWire wire(WireFormat::f32, Indices::u32);
-  for (const auto& [payload, mistake] : cases) {
-    const Decoded here = decoded(wire, spec, kRatio, payload, first_device());
-    EXPECT_EQ(here.first, mistake.empty() ? "" : "the payload of rank 1: " + mistake);
-    EXPECT_TRUE(here == decoded(wire, spec, kRatio, payload, {})) << mistake;
+  constexpr double kRatio = 0.025;
+  std::vector<Field> fields = two_fields(300'000, 100'000, 9'000);
+  fields.push_back({{{410'000, 150'000}}, 150'000, 3});
+  const UnitSpec spec{fields, 559'000};
+  const std::string beyond = ", which do not fit the field or the payload";
+  const ShuffledTeams shuffled(7);
+  for (const Indices indices : {Indices::u32, Indices::runs16}) {
+    const bool runs = indices == Indices::runs16;
+    UnitRig rig = wire_rig(fields, "f32", runs ? "runs16" : "u32");
+    for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i)
+      rig.gradient()[i] = 400'000 <= i && i < 410'000 ? 0.0f : static_cast<float>(i % 1013);
+    const PayloadBytes good = rig.encode(at_ratio(kRatio));
+    constexpr int64_t kEntries = 10'000 + 3'750;
+    const int64_t counts = runs ? 2 : 3, bytes = runs ? 2 : 4;
+    ASSERT_EQ(std::ssize(good), 4 * counts + (4 + bytes) * kEntries);
+    const auto index = [&](int64_t e) {
+      return static_cast<size_t>(4 * counts + 4 * kEntries + bytes * e);
+    };
+    const auto with = [&](size_t byte, auto number) {
+      PayloadBytes payload = good;
+      put(payload, byte, number);
+      return payload;
+    };
+    std::vector<std::pair<PayloadBytes, std::string>> cases = {
+        {good, ""}, {with(0, 11'000u), "field 0 has 11000 entries" + beyond}};
+    if (runs) {
+      cases.emplace_back(with(index(9'990), uint16_t{65'535}),
+                         "field 0 has entry 9990 after its last element");
+      cases.emplace_back(with(index(kEntries - 1), uint16_t{65'535}),
+                         "field 2 has entry 3749 after its last element");
+    } else {
+      const auto entry = [&](int64_t e) { return at<uint32_t>(good, index(e)); };
+      cases.emplace_back(with(index(1024), entry(1023)), "field 0 has entry 1024 out of order");
+      cases.emplace_back(with(index(1023), entry(1024)), "field 0 has entry 1024 out of order");
+      cases.emplace_back(with(index(9'999), 400'000u),
+                         "field 0 has entry 9999 after its last element");
+      cases.emplace_back(with(index(10'003), 150'000u),
+                         "field 2 has entry 3 after its last element");
+    }
+    const SparseWire wire(WireFormat::f32, indices);
+    for (const auto& [payload, mistake] : cases) {
+      const Decoded here = decoded(wire, spec, kRatio, payload, first_device());
+      EXPECT_EQ(here.first, mistake.empty() ? "" : "the payload of rank 1: " + mistake);
+      EXPECT_TRUE(here == decoded(wire, spec, kRatio, payload, {})) << mistake;
+    }
   }
 }
 

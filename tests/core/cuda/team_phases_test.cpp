@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "tests/core/cuda/thread_block.h"
+#include "tests/core/cuda/thread_block.h"  // what the phases take from nvcc
 //
 #include "core/cuda/chunk_phases.h"
 #include "core/cuda/team_phases.h"
@@ -100,8 +100,9 @@ std::vector<int64_t> emitted(const std::vector<uint32_t>& words, int64_t earlier
     const int64_t told = thread % 7 == 0 ? 10 : 0;
     const int64_t rest = thread == 255 ? earlier - 10 * 37 : 0;
     const Before before = before_thread(told + rest, __popc(words[thread]), sums);
-    EXPECT_EQ(before.all, earlier);
-    emit_bits(words[thread], 32 * int64_t{thread}, before.all + before.here, capacity,
+    EXPECT_EQ(before.earlier_chunks, earlier);
+    emit_bits(words[thread], 32 * int64_t{thread}, before.earlier_chunks + before.earlier_threads,
+              capacity,
               [&](int64_t at, int64_t i) { result.at(static_cast<size_t>(at - earlier)) = i; });
   });
   return result;

@@ -1,5 +1,5 @@
-// A thread block of threads of the CPU, for tests of CUDA's phases. It has what nvcc brings along,
-// and is included before them, in one source of a program.
+// A thread block made of the CPU's threads, for tests of the phases in core/cuda. It declares what
+// nvcc brings along, so include it before the phases, in one source of a program.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct {
   unsigned x = 0;
 } thread_local threadIdx;
 
-/// What the lanes of a warp show each other.
+/// The values that the lanes of a warp show each other.
 struct Warp {
   std::barrier<> barrier{kWarp};
   int64_t shown[kWarp] = {};

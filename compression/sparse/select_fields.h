@@ -54,7 +54,7 @@ constexpr int64_t kCluster = 4;  // neighbours sampled together; one cache line 
 constexpr int kAdaptations = 10;
 constexpr int64_t kMostSource = 128;  // largest size of a Source, in bytes
 constexpr int64_t kTile = 1024;       // list entries per team
-constexpr int64_t kAlone = 8192;      // a device's team reads them sooner than a launch begins
+constexpr int64_t kAlone = 8192;      // entries for which one team of a device is enough
 constexpr int64_t kMostParts = 64;    // teams per field
 
 WISP_HD inline int64_t tiles_of(int64_t entries) { return (entries + kTile - 1) / kTile; }

@@ -32,12 +32,13 @@ CLI::Validator within(double least, double most) {
 struct StepArguments {
   ConfigArguments config;
   double seconds = 8.0;
+  int64_t steps = 5;
   bool json = false;
 };
 
 void run_step(const StepArguments& arguments) {
-  const StepTiming timing =
-      bench_step(arguments.config.load(), arguments.config.stem(), arguments.seconds);
+  const StepTiming timing = bench_step(arguments.config.load(), arguments.config.stem(),
+                                       arguments.seconds, arguments.steps);
   for (const std::string& remark : take_device_remarks()) fmt::print(stderr, "wisp: {}\n", remark);
   if (arguments.json) {
     fmt::print("{}\n", timing.json());
@@ -67,6 +68,9 @@ void add_step(CLI::App& bench) {
   arguments->config.add_to(command);
   command.add_option("--seconds", arguments->seconds, "duration of the measurement")
       ->check(within(0.0, 1e6))
+      ->capture_default_str();
+  command.add_option("--steps", arguments->steps, "least number of timed steps")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON line");
   command.callback([arguments] { run_step(*arguments); });

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
@@ -19,13 +20,10 @@ struct TableArguments {
 };
 
 void run_table(const TableArguments& arguments) {
-  if (arguments.name.empty()) return list_tables(arguments.out);
-  TableFile table = TableFile::read(find_table(arguments.name));
-  if (arguments.seeds > 0) {
-    table.seeds.clear();
-    for (int64_t seed = 1; seed <= arguments.seeds; ++seed) table.seeds.push_back(seed);
-  }
+  std::string name = arguments.name;
   std::vector<std::string> overrides = arguments.overrides;
+  if (name.find('=') != name.npos && !name.ends_with(".toml"))
+    overrides.insert(overrides.begin(), std::exchange(name, ""));
   if (!arguments.data.empty()) overrides.insert(overrides.begin(), "data.path=" + arguments.data);
   TableRequest request;
   request.program = std::filesystem::read_symlink("/proc/self/exe").string();
@@ -37,10 +35,18 @@ void run_table(const TableArguments& arguments) {
   const auto load = [](const std::string& path, std::vector<std::string> all) {
     return ConfigArguments{path, std::move(all)}.load();
   };
-  if (arguments.dry) return plan_table(table, request, load);
+  const auto end = [](int status) {
+    if (status != 0) throw ExitStatus{status};
+  };
+  if (name.empty()) return end(list_tables(request, arguments.dry, load));
+  TableFile table = TableFile::read(find_table(name));
+  if (arguments.seeds > 0) {
+    table.seeds.clear();
+    for (int64_t seed = 1; seed <= arguments.seeds; ++seed) table.seeds.push_back(seed);
+  }
+  if (arguments.dry) return end(plan_table(table, request, load));
   if (arguments.show) return show_table(table, request);
-  const int status = run_table(table, request, load);
-  if (status != 0) throw ExitStatus{status};
+  end(run_table(table, request, load));
 }
 
 }  // namespace
@@ -69,8 +75,9 @@ void add_table(CLI::App& program) {
                   "niceness of the runs: 19 takes the time that others leave, 0 competes")
       ->check(CLI::Range(0, 19))
       ->capture_default_str();
-  CLI::Option* dry = command.add_flag("--dry", arguments->dry,
-                                      "print steps, workers and cost of each row; train nothing");
+  CLI::Option* dry = command.add_flag(
+      "--dry", arguments->dry,
+      "print steps, workers and cost of each row, or of each table; train nothing");
   command
       .add_flag("--show", arguments->show,
                 "print the table from the runs that are there; train nothing")

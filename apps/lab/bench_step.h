@@ -29,7 +29,6 @@ struct StepTiming {
 /// Repeats steps on the first batch of epoch 0 until `seconds` have passed, at least `least_steps`,
 /// after three to warm up. Losses are means over workers, warm-up included. `name` is the row's
 /// name.
-StepTiming bench_step(Config config, const std::string& name, double seconds,
-                      int64_t least_steps = 5);
+StepTiming bench_step(Config config, const std::string& name, double seconds, int64_t least_steps);
 
 }  // namespace wisp

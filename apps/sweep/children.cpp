@@ -109,4 +109,13 @@ Children::Ended Children::wait() {
   }
 }
 
+std::string last_line(const std::string& log) {
+  std::ifstream file(log);
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) last = line;
+  }
+  return last;
+}
+
 }  // namespace wisp

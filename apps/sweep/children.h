@@ -43,4 +43,7 @@ class Children {
   int signalled_ = 0;
 };
 
+/// The last line of a log that is not empty.
+std::string last_line(const std::string& log);
+
 }  // namespace wisp

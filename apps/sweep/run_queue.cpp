@@ -30,15 +30,6 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-std::string last_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string last;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty()) last = line;
-  }
-  return last;
-}
-
 /// A saved configuration as the present program writes it, which may have fewer keys. The text
 /// itself if this program refuses it.
 std::string resolved_anew(const std::string& saved) {

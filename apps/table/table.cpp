@@ -1,13 +1,18 @@
 #include "apps/table/table.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
-#include "apps/lab/bench_step.h"
 #include "apps/report/figure_text.h"
 #include "apps/run/run_record.h"
 #include "apps/setup/prepared.h"
+#include "apps/sweep/children.h"
 #include "apps/sweep/run_queue.h"
 #include "apps/sweep/sweep_table.h"
 #include "apps/table/table_page.h"
@@ -18,8 +23,6 @@
 
 namespace wisp {
 namespace {
-
-constexpr double kMeasureSeconds = 1.0;
 
 const TableScale& scale_of(const TableFile& table, const std::string& name) {
   return name.empty() ? table.scales.front() : table.scale(name);
@@ -101,14 +104,56 @@ TableText write_table(const std::string& directory, const TableFile& table,
   return text;
 }
 
-/// Milliseconds of a step here; NaN, and a sentence on the reason, if it cannot be measured.
-double measured_ms(const RowPlan& plan, std::string& failure) {
-  try {
-    return bench_step(plan.config, "", kMeasureSeconds, 1).ms;
-  } catch (const Error& error) {
-    failure = concat("Not measured: ", error.what());
+/// Measures steps, each in a process of its own, because a row may need more memory than there is.
+class StepMeter {
+ public:
+  explicit StepMeter(const TableRequest& request) : request_(request) {
+    const int file = mkstemp(log_.data());
+    WISP_CHECK(file >= 0, log_, ": cannot be created: ", std::strerror(errno));
+    close(file);
+  }
+  ~StepMeter() { unlink(log_.c_str()); }
+
+  /// Milliseconds of a step here; NaN, and a sentence on the reason, if it cannot be measured.
+  double ms(const TableRow& row, const TableScale& scale, std::string& failure) {
+    std::vector<std::string> command{request_.program, "bench", "step", scale.config};
+    const std::vector<std::string> overrides = overrides_of(row, scale, request_.overrides);
+    command.insert(command.end(), overrides.begin(), overrides.end());
+    command.insert(command.end(), {"--seconds", "1", "--steps", "1", "--json"});
+    children_.start(0, std::move(command), log_);
+    const int status = children_.wait().status;
+    const std::string said = last_line(log_);
+    if (status == 0) return nlohmann::json::parse(said).at("ms").get<double>();
+    failure = "Not measured: " +
+              (status == 128 + SIGKILL ? "it was killed, as where memory is full" : said);
     return std::nan("");
   }
+  /// The exit status: 0, or 128 + the signal after which nothing should be measured.
+  int status() const { return children_.signalled() == 0 ? 0 : 128 + children_.signalled(); }
+
+ private:
+  const TableRequest& request_;
+  std::string log_ = (std::filesystem::temp_directory_path() / "wisp_step_XXXXXX").string();
+  Children children_;
+};
+
+/// Seconds that all runs of a scale take here if every row takes the dense row's time; NaN, and a
+/// remark, if it cannot be measured.
+double cost_of(const TableFile& table, const TableScale& scale, const TableRequest& request,
+               const LoadConfig& load, StepMeter& meter, std::vector<std::string>& remarks) {
+  std::string failure;
+  double seconds = std::nan("");
+  try {
+    const std::vector<RowPlan> plans = plan_rows(table, scale, request.overrides, load);
+    int64_t steps = 0;
+    for (const RowPlan& plan : plans) steps += plan.steps;
+    seconds = 1e-3 * meter.ms(table.dense_row(), scale, failure) * static_cast<double>(steps) *
+              static_cast<double>(table.seeds.size());
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  if (!failure.empty()) remarks.push_back(concat(table.name, ", ", scale.name, ": ", failure));
+  return seconds;
 }
 
 void print(const TableText& text) { fmt::print("\n{}\n\n{}", text.title, to_markdown(text)); }
@@ -138,17 +183,18 @@ void show_table(const TableFile& table, const TableRequest& request) {
   print(text_of(table, scale, results_in(directory_of(request.out, table, scale), table)));
 }
 
-void plan_table(const TableFile& table, const TableRequest& request, const LoadConfig& load) {
+int plan_table(const TableFile& table, const TableRequest& request, const LoadConfig& load) {
   const TableScale& scale = scale_of(table, request.scale);
   const std::vector<RowPlan> plans = plan_rows(table, scale, request.overrides, load);
   TableText text{.title = table.title,
                  .headings = {"row", "epochs", "workers", "batch", "steps", "a step", "a run"}};
   text.remarks.push_back(provenance_of(table, scale));
   double seconds = 0.0;
-  for (size_t r = 0; r < plans.size(); ++r) {
+  StepMeter meter(request);
+  for (size_t r = 0; r < plans.size() && meter.status() == 0; ++r) {
     const RowPlan& plan = plans[r];
     std::string failure;
-    const double ms = measured_ms(plan, failure);
+    const double ms = meter.ms(table.rows[r], scale, failure);
     if (!failure.empty() && text.remarks.back() != failure) text.remarks.push_back(failure);
     const double run = plan.steps > 0 ? 1e-3 * ms * static_cast<double>(plan.steps) : std::nan("");
     seconds += run * static_cast<double>(table.seeds.size());
@@ -162,25 +208,38 @@ void plan_table(const TableFile& table, const TableRequest& request, const LoadC
         fmt::format("All {} runs: {} here, by a step measured for a second, without evaluation.",
                     plans.size() * table.seeds.size(), seconds_text(seconds)));
   print(text);
+  return meter.status();
 }
 
-void list_tables(const std::string& out) {
-  TableText text{.title = "Tables", .headings = {"table", "published", "scale", "runs done"}};
+int list_tables(const TableRequest& request, bool measure, const LoadConfig& load) {
+  TableText text{.title = "Tables",
+                 .headings = {"table", "published", "model", "data", "scale", "cost", "runs done"}};
+  StepMeter meter(request);
   for (const std::string& path : known_tables()) {
+    if (meter.status() != 0) break;
     const TableFile table = TableFile::read(path);
     for (const TableScale& scale : table.scales) {
-      const std::string directory = directory_of(out, table, scale);
+      if (!request.scale.empty() && request.scale != scale.name) continue;
+      const std::string directory = directory_of(request.out, table, scale);
       size_t done = 0;
       for (size_t r = 0; r < table.rows.size(); ++r) {
         for (const int64_t seed : table.seeds)
           done += has_ended(directory + "/" + table.run_name(r, seed));
       }
-      text.rows.push_back({table.name, table.source, scale.name,
+      const auto [model, data] = subject_of(table, scale, load);
+      const double seconds =
+          measure ? cost_of(table, scale, request, load, meter, text.remarks) : std::nan("");
+      text.rows.push_back({table.name, table.source, model, data, scale.name, seconds_text(seconds),
                            fmt::format("{} of {}", done, table.rows.size() * table.seeds.size())});
     }
   }
   if (text.rows.empty()) text.remarks.push_back("No folder of tables was found.");
+  text.remarks.push_back(
+      measure ? "Cost: of all runs here, by a step of the dense row measured for a second, without "
+                "evaluation. `wisp table NAME --dry` measures each row."
+              : "`wisp table --dry --data DIR` measures what they cost here.");
   print(text);
+  return meter.status();
 }
 
 }  // namespace wisp

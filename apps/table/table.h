@@ -31,9 +31,12 @@ void show_table(const TableFile& table, const TableRequest& request);
 
 /// Prints steps, workers and batch of each row, and how long it takes here by a short measurement
 /// of a step on the row's own data; says why where that fails. Trains nothing.
-void plan_table(const TableFile& table, const TableRequest& request, const LoadConfig& load);
+/// Returns the exit status: 0, or 128 + the signal that stopped it.
+int plan_table(const TableFile& table, const TableRequest& request, const LoadConfig& load);
 
-/// Prints a line per known table.
-void list_tables(const std::string& out);
+/// Prints paper, model, data and finished runs of each known table, at the request's scale or at
+/// all. `measure` adds what all runs would take here, by a short measurement of a step of the dense
+/// row, and says why where that fails. Returns the exit status as plan_table() does.
+int list_tables(const TableRequest& request, bool measure, const LoadConfig& load);
 
 }  // namespace wisp

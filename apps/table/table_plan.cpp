@@ -39,8 +39,7 @@ std::vector<RowPlan> plan_rows(const TableFile& table, const TableScale& scale,
   for (const TableRow& row : table.rows) {
     RowPlan& plan = plans.emplace_back();
     try {
-      plan.config = load(scale.config, overrides_of(row, scale, overrides));
-      Prepared run(plan.config);
+      Prepared run(load(scale.config, overrides_of(row, scale, overrides)));
       const TrainOptions& options = run.options();
       plan.workers = options.workers;
       plan.batch = options.batch;
@@ -53,6 +52,17 @@ std::vector<RowPlan> plan_rows(const TableFile& table, const TableScale& scale,
     }
   }
   return plans;
+}
+
+Subject subject_of(const TableFile& table, const TableScale& scale, const LoadConfig& load) {
+  Config config = load(scale.config, overrides_of(table.dense_row(), scale));
+  Subject subject;
+  int64_t depth = 0;
+  config.bind("model.name", subject.model, "");
+  config.bind("data.name", subject.data, "");
+  config.bind("model.depth", depth, "");
+  if (depth > 0) subject.model += concat(" ", depth);
+  return subject;
 }
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// The cost of a table: steps, workers and batch of its rows. Any thread.
+// Model, data and cost of a table: steps, workers and batch of its rows. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,6 @@ using LoadConfig =
     std::function<Config(const std::string& path, std::vector<std::string> overrides)>;
 
 struct RowPlan {
-  Config config;  // with all overrides of the row, unbound
   int workers = 0;
   int64_t batch = 0;   // samples of a step, over all workers; of texts columns
   int64_t epochs = 0;  // at most
@@ -29,5 +28,12 @@ struct RowPlan {
 /// configuration that makes no sense, or data that cannot be read.
 std::vector<RowPlan> plan_rows(const TableFile& table, const TableScale& scale,
                                std::span<const std::string> overrides, const LoadConfig& load);
+
+/// Model and data of a scale, as its configuration names them.
+struct Subject {
+  std::string model;  // with its depth, if that is given: "resnet_cifar 20"
+  std::string data;
+};
+Subject subject_of(const TableFile& table, const TableScale& scale, const LoadConfig& load);
 
 }  // namespace wisp

@@ -137,12 +137,14 @@ FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::s
   FoundPhotos found{photos, {}};
   const size_t prefix = (fs::path(folder) / "").string().size();
   std::vector<fs::path> others;
+  bool any_direct = false;  // a photo lies in its class's folder itself
   for (size_t c = 0; c < classes.size(); ++c) {
     if (!std::binary_search(top.folders.begin(), top.folders.end(), classes[c])) continue;
     const FilesBelow below = files_below((fs::path(folder) / classes[c]).string());
     for (const fs::path& path : below.files) {
       if (is_photo(path)) {
         photos->add(path.string().substr(prefix), static_cast<int32_t>(c));
+        any_direct |= path.parent_path().filename() == classes[c];
       } else {
         others.push_back(path);
       }
@@ -157,6 +159,10 @@ FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::s
   tell("links to nothing beside the class folders", top.dangling);
   WISP_CHECK(found.photos->count() > 0, folder, ": no .jpg, .png or .webp file in its ",
              classes.size(), " class folders");
+  if (!any_direct)
+    found.notices.push_back(concat(folder, ": all photos lie in folders of its ", classes.size(),
+                                   " class folders, such as ", photos->name(0),
+                                   ". Is the data set a folder below?"));
   return found;
 }
 

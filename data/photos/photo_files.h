@@ -44,9 +44,9 @@ std::vector<std::string> folders_in(const std::string& folder);
 std::vector<std::string> class_folders(const std::string& folder);
 
 /// The photos in a folder for each class, sorted by class and path: torchvision's ImageFolder.
-/// Files in folders of a class belong to it. Files of other endings than .jpg, .jpeg, .png and
-/// .webp are passed over. A class may have no photos. Throws Error for a folder that is no class,
-/// and if there are no photos at all.
+/// Files in folders of a class belong to it; a notice says so if all do. Files of other endings
+/// than .jpg, .jpeg, .png and .webp are passed over. A class may have no photos. Throws Error for a
+/// folder that is no class, and if there are no photos at all.
 FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::string>& classes);
 
 /// The photos of one folder that a list names, in the list's order. A line has a file's name and

@@ -115,5 +115,32 @@ TEST_F(Table, PlansWithoutTraining) {
       << said();
 }
 
+TEST_F(Table, TheListSaysWhatTheyTrainAndCost) {
+  ASSERT_EQ(run({"table", "--out", out_}), 0) << said();
+  EXPECT_NE(said().find("| dgc-ptb "), std::string::npos) << said();
+  EXPECT_NE(said().find("| lstm_lm "), std::string::npos) << said();
+  EXPECT_NE(said().find("| resnet_cifar 110 | cifar10 "), std::string::npos) << said();
+  EXPECT_NE(said().find("| -    | 0 of "), std::string::npos) << said();
+  ASSERT_EQ(run({"table", "--out", out_, "--scale", "paper"}), 0) << said();
+  EXPECT_EQ(said().find("| small"), std::string::npos) << said();
+
+  const std::string tables = dir_ / "known/apps/tables/";
+  fs::create_directories(tables);
+  fs::rename(dir_ / "tiny.toml", tables + "../tiny.toml");
+  std::string drawn = read_text(table_);
+  drawn.replace(drawn.find("tiny.toml"), 9, "../tiny.toml");
+  dir_.write("known/apps/tables/drawn.toml", drawn);
+  dir_.write("known/apps/tables/lacking.toml",
+             drawn + "[paper]\nconfig = \"../tiny.toml\"\noverrides = [\"model.name=none\"]\n");
+  const std::string in_known = concat("cd ", dir_ / "known", " && exec ", WISP_PROGRAM, " table ");
+  start_command({"/bin/sh", "-c", in_known + "--dry"});
+  ASSERT_EQ(wait(), 0) << said();
+  EXPECT_NE(said().find("| drawn   | nobody, table 0 | mlp   | synthetic | small |"),
+            std::string::npos)
+      << said();
+  EXPECT_NE(said().find(" s | 0 of 6 "), std::string::npos) << "has no cost:\n" << said();
+  EXPECT_NE(said().find("lacking, paper: "), std::string::npos) << said();
+}
+
 }  // namespace
 }  // namespace wisp

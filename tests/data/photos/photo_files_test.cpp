@@ -44,6 +44,16 @@ TEST(PhotoFiles, AreThoseOfTheClassFoldersInOrder) {
   }
 }
 
+TEST(PhotoFiles, AllInFoldersOfTheClassesAreNoticed) {
+  const TempDir dir;
+  for (const char* path : {"birds/train/a.jpg", "birds/val/b.jpg", "cats/train/c.jpg"})
+    dir.write(std::string("photos/") + path, path);
+  const std::string folder = dir / "photos";
+  EXPECT_EQ(photos_by_folder(folder, class_folders(folder)).notices,
+            Names{folder + ": all photos lie in folders of its 2 class folders, such as "
+                           "birds/train/a.jpg. Is the data set a folder below?"});
+}
+
 TEST(PhotoFiles, OfATestSetHaveTheClassesOfTheTrainingSet) {
   const TempDir dir;
   dir.write("train/ants/a.jpg", "");

@@ -47,6 +47,7 @@ class ErrorFeedback final : public Compressor {
         code_(std::move(code)),
         options_(options),
         traits_(code_->traits()) {
+    options_.masking = options_.masking && traits_.sparse;
     if (options_.kind != Feedback::none || options_.correction) {
       traits_.clipping = Clipping::local_only;
     } else if (traits_.clipping == Clipping::local_only) {  // a code keeps nothing
@@ -203,7 +204,15 @@ class ErrorFeedback final : public Compressor {
 }  // namespace
 
 std::unique_ptr<Compressor> with_feedback(const std::string& method, std::unique_ptr<Code> code,
-                                          const FeedbackOptions& options) {
+                                          const FeedbackOptions& options, const Config& places) {
+  WISP_CHECK(options.kind != Feedback::ef21_sgdm || !options.local.nesterov,
+             places.where("compression.feedback"),
+             ": ef21_sgdm averages gradients and knows no Nesterov step; set optimizer.nesterov = "
+             "false");
+  WISP_CHECK(!options.correction || options.kind == Feedback::none || options.kind == Feedback::ef,
+             places.where("compression.momentum_correction"),
+             ": compression.momentum_correction is for compression.feedback = \"none\" or "
+             "\"ef\"; ef21_sgdm has a momentum of its own");
   return std::make_unique<ErrorFeedback>(method, std::move(code), options);
 }
 
@@ -217,7 +226,7 @@ CodeRegistration::CodeRegistration(const std::string& name, const std::string& s
         setup.feedback = options.kind != Feedback::none;
         std::unique_ptr<Code> code = make(config, setup);
         bind_correction(config, code->traits().sparse, options);
-        return with_feedback(name, std::move(code), options);
+        return with_feedback(name, std::move(code), options, config);
       });
 }
 

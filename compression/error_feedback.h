@@ -18,17 +18,19 @@
 namespace wisp {
 
 /// A compressor with one round, or two if the code has an agreement. If the gradient of a unit is
-/// not finite, it encodes zeros and keeps its state. `method` is for messages.
+/// not finite, it encodes zeros and keeps its state. `method` is for messages. Throws Error for a
+/// momentum that the feedback does not know, with the place of its key in `places`.
 /// - ef: Stich et al. 2018, algorithm 1, with the learning rate outside the residual unless
 ///   update_units.
 /// - ef21: Richtarik et al. 2021, algorithm 2.
 /// - ef21_sgdm: Fatkhullin et al. 2023, algorithm 1, with v <- m v + (1 - m) g and the optimizer's
 ///   momentum m. The result is divided by 1 - m, so that a learning rate has the same effect as
 ///   with momentum SGD. Weight decay is added to g.
-/// - correction: Lin et al. 2018, section 3.2; topk with it equals dgc bit for bit. Masking needs a
-///   sparse code, because other codes send part of every element.
+/// - correction: Lin et al. 2018, section 3.2; topk with it equals dgc bit for bit. Only sparse
+///   codes have masking, because other codes send part of every element.
 std::unique_ptr<Compressor> with_feedback(const std::string& method, std::unique_ptr<Code> code,
-                                          const FeedbackOptions& options);
+                                          const FeedbackOptions& options,
+                                          const Config& places = {});
 
 /// The source of methods that learn only later which elements are sent. The residual keeps
 /// everything.

@@ -3,7 +3,7 @@
 namespace wisp {
 
 float FeedbackOptions::gain(const StepInfo& info) const {
-  const bool scaled = update_units && info.last_lr > 0.0 && info.lr > 0.0;
+  const bool scaled = kind == Feedback::ef && update_units && info.last_lr > 0.0 && info.lr > 0.0;
   return static_cast<float>(scaled ? info.last_lr / info.lr : 1.0);
 }
 
@@ -36,25 +36,16 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
              ": compression.residual = \"update\" is for "
              "compression.feedback = \"ef\"");
   options.update_units = residual == "update";
-  WISP_CHECK(options.kind != Feedback::ef21_sgdm || !setup.nesterov,
-             config.where("compression.feedback"),
-             ": ef21_sgdm averages gradients and knows no Nesterov step; set optimizer.nesterov = "
-             "false");
-  options.local = {setup.momentum, setup.weight_decay, setup.nesterov};
+  options.local = local_momentum(setup);
   return options;
 }
 
 void bind_correction(Config& config, bool sparse, FeedbackOptions& options) {
   config.bind("compression.momentum_correction", options.correction,
               "apply the optimizer's momentum on each worker, before compression");
-  options.masking = sparse;
   if (sparse)
     config.bind("compression.masking", options.masking,
                 "clear the momentum of elements that were sent");
-  WISP_CHECK(!options.correction || options.kind == Feedback::none || options.kind == Feedback::ef,
-             config.where("compression.momentum_correction"),
-             ": compression.momentum_correction is for compression.feedback = \"none\" or "
-             "\"ef\"; ef21_sgdm has a momentum of its own");
 }
 
 }  // namespace wisp

@@ -44,6 +44,10 @@ struct LocalMomentum {
   double share(int workers) const { return (nesterov ? momentum : 1.0) / workers; }
 };
 
+inline LocalMomentum local_momentum(const CompressorSetup& setup) {
+  return {setup.momentum, setup.weight_decay, setup.nesterov};
+}
+
 /// unit.momentum *= factor, for engage().
 void scale_momentum(Context& context, const Unit& unit, double factor);
 /// unit.momentum /= factor, for release(). A factor of 0 (Nesterov without momentum) leaves zeros.

@@ -1,10 +1,13 @@
-// Configuration keys that several sparse methods share.
+// Options that several sparse methods share, and their configuration keys.
 #pragma once
 
 #include "core/io/config.h"
 #include "core/tensor/dtype.h"
 
 namespace wisp {
+
+/// Formats of a list's positions in a payload.
+enum class Indices { shortest, runs16, u32, gamma, bitmap };
 
 /// Binds compression.values of a method whose payloads can be summed: f32, f16 or bf16.
 DType bind_summed_values(Config& config);

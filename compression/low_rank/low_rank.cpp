@@ -62,29 +62,34 @@ struct LowRank::Matrix {
   const Tensor& factor(Factor which) const { return which == Factor::p ? p : q; }
 };
 
-LowRank::LowRank(const std::string& method, Config& config, const CompressorSetup& setup)
-    : method_(method) {
-  config.bind("compression.rank", rank_, "columns of the factors of a matrix");
-  WISP_CHECK(rank_ > 0, config.where("compression.rank"), ": compression.rank is ", rank_,
-             ", expected more than 0");
-  config.bind("compression.min_rate", min_rate_,
+LowRankOptions LowRankOptions::bind(Config& config, const CompressorSetup& setup) {
+  LowRankOptions options;
+  config.bind("compression.rank", options.rank, "columns of the factors of a matrix");
+  config.bind("compression.min_rate", options.min_rate,
               "ratio of a matrix's elements to the numbers sent instead, above which it is "
               "compressed, 0 or more; 0: always");
-  WISP_CHECK(min_rate_ >= 0.0, config.where("compression.min_rate"), ": compression.min_rate is ",
-             min_rate_, ", expected 0 or more");
-  start_after_ = bind_start_after(config);
-  values_ = bind_summed_values(config);
-  feedback_ = bind_feedback(config, setup, Feedback::ef);
-  WISP_CHECK(feedback_.kind == Feedback::ef || feedback_.kind == Feedback::none,
-             config.where("compression.feedback"), ": ", method,
+  options.start_after = bind_start_after(config);
+  options.values = bind_summed_values(config);
+  options.feedback = bind_feedback(config, setup, Feedback::ef);
+  return options;
+}
+
+LowRank::LowRank(const std::string& method, const LowRankOptions& options, const Config& places)
+    : method_(method), options_(options) {
+  WISP_CHECK(options.rank > 0, places.where("compression.rank"), ": compression.rank is ",
+             options.rank, ", expected more than 0");
+  WISP_CHECK(options.min_rate >= 0.0, places.where("compression.min_rate"),
+             ": compression.min_rate is ", options.min_rate, ", expected 0 or more");
+  WISP_CHECK(options.feedback.kind == Feedback::ef || options.feedback.kind == Feedback::none,
+             places.where("compression.feedback"), ": ", method,
              " has a residual of its own; compression.feedback can be auto, ef or none");
 }
 
 std::string LowRank::refusal(const Field& field, double exchanges) const {
   const double sent = numbers_sent(field, exchanges);
-  if (static_cast<double>(field.numel) > min_rate_ * sent) return {};
+  if (static_cast<double>(field.numel) > options_.min_rate * sent) return {};
   return concat(method_, " would send ", sent, " numbers a step for a matrix of ", field.rows,
-                " x ", field.numel / field.rows, ", 1/", min_rate_,
+                " x ", field.numel / field.rows, ", 1/", options_.min_rate,
                 " of it or more (compression.min_rate)");
 }
 
@@ -95,14 +100,14 @@ std::string LowRank::remark(const UnitSpec& spec, double exchanges) const {
     small += concat(small.empty() ? "" : ", ", field.rows, " x ", field.numel / field.rows);
   }
   if (small.empty()) return {};
-  return concat("factors of rank ", rank_, " send no fewer numbers a step than matrices of ", small,
-                " have");
+  return concat("factors of rank ", options_.rank,
+                " send no fewer numbers a step than matrices of ", small, " have");
 }
 
 // ---------------------------------------------------------------- sizes
 
 int64_t LowRank::rank_of(const Field& field) const {
-  return std::min({rank_, field.rows, field.numel / field.rows});
+  return std::min({options_.rank, field.rows, field.numel / field.rows});
 }
 
 int64_t LowRank::length(const Field& field, Factor factor) const {
@@ -116,7 +121,7 @@ double LowRank::numbers_sent(const Field& field, double exchanges) const {
 int64_t LowRank::bytes(const UnitSpec& spec, Factor factor) const {
   int64_t numel = 0;
   for (const Field& field : spec.fields) numel += rank_of(field) * length(field, factor);
-  return numel * size_of(values_);
+  return numel * size_of(options_.values);
 }
 
 std::vector<StateSpec> LowRank::state(const UnitSpec& spec) const {
@@ -142,7 +147,7 @@ int64_t LowRank::scratch_bytes(const UnitSpec& spec) {
 }
 
 Message LowRank::message(const UnitSpec& spec, Factor factor) const {
-  return {.kind = Collective::all_reduce, .dtype = values_, .bytes = bytes(spec, factor)};
+  return {.kind = Collective::all_reduce, .dtype = options_.values, .bytes = bytes(spec, factor)};
 }
 
 // ---------------------------------------------------------------- steps
@@ -163,7 +168,7 @@ void LowRank::each_matrix(const Unit& unit, const Visit& visit) const {
 
 void LowRank::take(Context& context, const Unit& unit, const StepInfo& info) const {
   if (!feedback()) return;
-  const float gain = feedback_.gain(info);
+  const float gain = options_.feedback.gain(info);
   each_matrix(unit, [&](const Matrix& matrix) {
     if (!unit.finite) return scale(context.stream, matrix.m, gain);
     parallel_for(context.stream, matrix.numel(),
@@ -210,7 +215,7 @@ void LowRank::send(Context& context, const Unit& unit, const StepInfo& info, Fac
                    const Outlet& outlet) const {
   WISP_CHECK(outlet.capacity >= bytes(unit.spec, factor), method_, ": the unit needs ",
              bytes(unit.spec, factor), " bytes, the outlet has ", outlet.capacity);
-  with_wire_type(values_, [&](auto zero) {
+  with_wire_type(options_.values, [&](auto zero) {
     using T = decltype(zero);
     T* out = reinterpret_cast<T*>(outlet.data);
     each_matrix(unit, [&](const Matrix& matrix) {
@@ -226,7 +231,7 @@ void LowRank::receive(Context& context, const Unit& unit, Factor factor,
                       const Payload& payload) const {
   WISP_CHECK(payload.bytes == bytes(unit.spec, factor), method_, ": the sum has ", payload.bytes,
              " bytes, expected ", bytes(unit.spec, factor));
-  with_wire_type(values_, [&](auto zero) {
+  with_wire_type(options_.values, [&](auto zero) {
     using T = decltype(zero);
     const T* in = reinterpret_cast<const T*>(payload.data);
     each_matrix(unit, [&](const Matrix& matrix) {
@@ -265,7 +270,7 @@ void LowRank::keep_difference(Context& context, const Unit& unit, const StepInfo
 }
 
 void LowRank::release(Context& context, const Unit& unit, const StepInfo& info) const {
-  if (feedback()) hand_over(context, unit, unit.state->tensors[0], feedback_.gain(info));
+  if (feedback()) hand_over(context, unit, unit.state->tensors[0], options_.feedback.gain(info));
 }
 
 }  // namespace wisp

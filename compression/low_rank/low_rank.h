@@ -20,11 +20,22 @@ namespace wisp {
 /// The factors of a matrix.
 enum class Factor { p, q };
 
+struct LowRankOptions {
+  int64_t rank = 4;           // ACP-SGD's for images; PowerSGD needed 2 for images, 4 for language
+  double min_rate = 2.0;      // a matrix is compressed above this ratio of elements to numbers sent
+  int64_t start_after = 0;    // dense updates before the first compressed one
+  DType values = DType::f32;  // f32, f16 or bf16
+  FeedbackOptions feedback{.kind = Feedback::ef};  // or none
+
+  /// Binds compression.rank, values, min_rate, start_after, feedback and residual.
+  static LowRankOptions bind(Config& config, const CompressorSetup& setup);
+};
+
 class LowRank {
  public:
-  /// Binds compression.rank, values, min_rate, start_after, feedback and residual. `method` is for
-  /// messages.
-  LowRank(const std::string& method, Config& config, const CompressorSetup& setup);
+  /// `method` is for messages. Throws Error for an option out of range, with the place of its key
+  /// in `places`.
+  LowRank(const std::string& method, const LowRankOptions& options, const Config& places);
 
   /// Reason to leave this field dense; empty if there is none. `exchanges`: how many times a step
   /// sends both P and Q.
@@ -32,7 +43,7 @@ class LowRank {
   /// Names the matrices that have no more numbers than their factors send; empty if there are none.
   std::string remark(const UnitSpec& spec, double exchanges) const;
   Clipping clipping() const { return feedback() ? Clipping::local_only : Clipping::better_local; }
-  bool started(const StepInfo& info) const { return info.applied >= start_after_; }
+  bool started(const StepInfo& info) const { return info.applied >= options_.start_after; }
 
   /// The residual, if there is feedback; then P and Q of each field, equal on all ranks.
   std::vector<StateSpec> state(const UnitSpec& spec) const;
@@ -68,7 +79,7 @@ class LowRank {
  private:
   struct Matrix;
 
-  bool feedback() const { return feedback_.kind == Feedback::ef; }
+  bool feedback() const { return options_.feedback.kind == Feedback::ef; }
   int64_t rank_of(const Field& field) const;
   int64_t length(const Field& field, Factor factor) const;
   double numbers_sent(const Field& field, double exchanges) const;
@@ -78,11 +89,7 @@ class LowRank {
   static void product(Context& context, const Matrix& matrix, const GradSlot& into);
 
   std::string method_;
-  int64_t rank_ = 4;  // ACP-SGD's rank for images; PowerSGD needed 2 for images, 4 for language
-  double min_rate_ = 2.0;
-  int64_t start_after_ = 0;
-  DType values_ = DType::f32;
-  FeedbackOptions feedback_;
+  LowRankOptions options_;
 };
 
 }  // namespace wisp

@@ -9,7 +9,7 @@
 // made orthonormal by the same operations. So the summed factor is linear in M_i, and sum of E_i +
 // Ĝ = sum of M_i. Source: Zhang et al. 2023, the authors' code. Parity counts updates, so that
 // skipped steps and resumed runs keep it. Ours: Gram-Schmidt for QR, a 16-bit wire.
-#include "compression/low_rank/low_rank.h"
+#include "compression/methods/methods.h"
 
 namespace wisp {
 namespace {
@@ -71,8 +71,13 @@ class AcpSgd final : public Compressor {
 const CompressorRegistration acpsgd_registration(
     "acpsgd", "one of two low-rank factors in turn, with error feedback (Zhang et al. 2023)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
-      return std::make_unique<AcpSgd>(LowRank("acpsgd", config, setup));
+      return make_acpsgd(LowRankOptions::bind(config, setup), config);
     });
 
 }  // namespace
+
+std::unique_ptr<Compressor> make_acpsgd(const LowRankOptions& options, const Config& places) {
+  return std::make_unique<AcpSgd>(LowRank("acpsgd", options, places));
+}
+
 }  // namespace wisp

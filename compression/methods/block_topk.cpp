@@ -14,13 +14,11 @@
 // cost 4 / S bytes an element, ids 1 / S of f32 values. S = 256 keeps the scores at 1/256 of dense,
 // and still gives the layers of a small network several blocks to choose from.
 #include "compression/cursor.h"
-#include "compression/error_feedback.h"
+#include "compression/methods/methods.h"
 #include "compression/ratio_schedule.h"
 #include "compression/slices.h"
 #include "compression/sparse/blocks.h"
-#include "compression/sparse_options.h"
 #include "compression/unit_rows.h"
-#include "compression/wire_value.h"
 #include "core/loops/parallel_rows.h"
 #include "core/loops/parallel_small_teams.h"
 #include "core/train/norm.h"
@@ -144,14 +142,6 @@ struct AddBlocks {
         into[at + part.shift] += weight * static_cast<float>(values[at + shift]);
     });
   }
-};
-
-struct BlockTopkOptions {
-  DType values = DType::f32;
-  bool shared = true;
-  bool squares = false;
-  int64_t block_size = 256;
-  double least_ratio = 1.0;  // least ratio of all steps
 };
 
 class BlockTopk final : public Code {
@@ -332,16 +322,21 @@ const CodeRegistration block_topk_registration(
           ": neighbours in gossip cannot agree on the same blocks; use compression.sharing = "
           "\"own\"");
       config.bind("compression.block_size", options.block_size, "elements of a block");
-      WISP_CHECK(options.block_size > 0, config.where("compression.block_size"),
-                 ": compression.block_size is ", options.block_size, ", expected more than 0");
       std::string score = "l1";
       config.bind("compression.score", score, "norm that scores a block: l1 or l2");
       WISP_CHECK(score == "l1" || score == "l2", config.where("compression.score"),
                  ": compression.score is '", score, "', expected l1 or l2");
       options.squares = score == "l2";
-      return std::make_unique<BlockTopk>(options);
+      return make_block_topk(options, config);
     },
     Feedback::ef);
 
 }  // namespace
+
+std::unique_ptr<Code> make_block_topk(const BlockTopkOptions& options, const Config& places) {
+  WISP_CHECK(options.block_size > 0, places.where("compression.block_size"),
+             ": compression.block_size is ", options.block_size, ", expected more than 0");
+  return std::make_unique<BlockTopk>(options);
+}
+
 }  // namespace wisp

@@ -1,9 +1,8 @@
 // The 16-bit casts: gradients travel as IEEE half or bfloat16, and are summed in f32 in rank order
 // and rounded once. This halves the bytes. fp16 ends at 65504; bf16 keeps f32's range with 8 bits
 // of precision. By default there is no error feedback, because the rounding error is unbiased.
-#include "compression/error_feedback.h"
+#include "compression/methods/methods.h"
 #include "compression/slices.h"
-#include "compression/wire_value.h"
 #include "core/loops/parallel.h"
 
 namespace wisp {
@@ -96,15 +95,16 @@ class CastCode final : public Code {
   static int64_t bytes(const UnitSpec& spec) { return spec.numel * size_of(dtype_of<T>::value); }
 };
 
-template <class T>
-std::unique_ptr<Code> make_cast(Config&, const CompressorSetup&) {
-  return std::make_unique<CastCode<T>>();
-}
-
-const CodeRegistration fp16("fp16", "cast to IEEE half precision, summed in f32", make_cast<Half>,
-                            Feedback::none);
-const CodeRegistration bf16("bf16", "cast to bfloat16, summed in f32", make_cast<BFloat16>,
-                            Feedback::none);
+const CodeRegistration fp16(
+    "fp16", "cast to IEEE half precision, summed in f32",
+    [](Config&, const CompressorSetup&) { return make_fp16(); }, Feedback::none);
+const CodeRegistration bf16(
+    "bf16", "cast to bfloat16, summed in f32",
+    [](Config&, const CompressorSetup&) { return make_bf16(); }, Feedback::none);
 
 }  // namespace
+
+std::unique_ptr<Code> make_fp16() { return std::make_unique<CastCode<Half>>(); }
+std::unique_ptr<Code> make_bf16() { return std::make_unique<CastCode<BFloat16>>(); }
+
 }  // namespace wisp

@@ -8,7 +8,7 @@
 // The sum needs no division, because g is scaled by 1 / workers. Source: Lin et al. 2018, algorithm
 // 4 and section 3.
 #include "compression/hand_over.h"
-#include "compression/momentum_correction.h"
+#include "compression/methods/methods.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/pack.h"
 #include "compression/sparse/sparse_code.h"
@@ -43,15 +43,12 @@ struct AccumulateMomentum {
   }
 };
 
-struct DgcOptions {
-  LocalMomentum local;
-  bool masking = true;
-};
-
 class Dgc final : public Compressor {
  public:
-  Dgc(SparseWire wire, const Selection& selection, DgcOptions options)
-      : wire_(wire), selection_(selection), options_(options) {}
+  explicit Dgc(const DgcOptions& options)
+      : wire_(options.values, options.indices),
+        selection_(Selection::largest(options.sampled)),
+        options_(options) {}
 
   Traits traits() const override {
     return {.momentum = Home::compressor,
@@ -113,12 +110,19 @@ const CompressorRegistration dgc_registration(
     "dgc", "Deep Gradient Compression: momentum correction, top-k, masking (Lin et al. 2018)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
-      DgcOptions options{{setup.momentum, setup.weight_decay, setup.nesterov}};
+      DgcOptions options{.local = local_momentum(setup)};
       config.bind("compression.masking", options.masking,
                   "clear the momentum of elements that were sent");
-      const Selection selection = bind_selection(config);
-      return std::make_unique<Dgc>(SparseWire(config), selection, options);
+      options.sampled = bind_sampled(config);
+      options.values = bind_values(config);
+      options.indices = bind_indices(config);
+      return make_dgc(options);
     });
 
 }  // namespace
+
+std::unique_ptr<Compressor> make_dgc(const DgcOptions& options) {
+  return std::make_unique<Dgc>(options);
+}
+
 }  // namespace wisp

@@ -5,8 +5,8 @@
 // Source: Karimireddy et al. 2019, algorithm 1 (here the learning rate is outside e, unless
 // compression.residual = "update"); with several workers, the mean of their D.
 #include "compression/cursor.h"
-#include "compression/error_feedback.h"
 #include "compression/field_reduce.h"
+#include "compression/methods/methods.h"
 #include "compression/quantize/sign_plane.h"
 #include "compression/slices.h"
 
@@ -89,10 +89,10 @@ class EfSign final : public Code {
 const CodeRegistration ef_signsgd_registration(
     "ef_signsgd",
     "signs scaled by the mean magnitude, with error feedback (Karimireddy et al. 2019)",
-    [](Config&, const CompressorSetup&) -> std::unique_ptr<Code> {
-      return std::make_unique<EfSign>();
-    },
-    Feedback::ef);
+    [](Config&, const CompressorSetup&) { return make_ef_signsgd(); }, Feedback::ef);
 
 }  // namespace
+
+std::unique_ptr<Code> make_ef_signsgd() { return std::make_unique<EfSign>(); }
+
 }  // namespace wisp

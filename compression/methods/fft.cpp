@@ -15,7 +15,7 @@
 #include <cmath>
 
 #include "compression/cursor.h"
-#include "compression/error_feedback.h"
+#include "compression/methods/methods.h"
 #include "compression/slices.h"
 #include "compression/sparse/select.h"
 #include "compression/sparse/spectrum_wire.h"
@@ -137,13 +137,6 @@ struct Leave {
 struct Clear {
   float* x;
   WISP_HD void operator()(int64_t i) const { x[i] = 0.0f; }
-};
-
-struct FftOptions {
-  double theta = 0.85;
-  double theta_decay = 1.0;
-  int bits = 10;
-  int mantissa = -1;
 };
 
 class FftCode final : public Code {
@@ -295,7 +288,7 @@ class FftCode final : public Code {
   FftOptions options_;
 };
 
-std::unique_ptr<Code> make_fft(Config& config, const CompressorSetup&) {
+std::unique_ptr<Code> bind_fft(Config& config, const CompressorSetup&) {
   FftOptions options;
   config.bind("compression.theta", options.theta,
               "share of a field's frequencies dropped by fft, in [0, 1)");
@@ -305,8 +298,19 @@ std::unique_ptr<Code> make_fft(Config& config, const CompressorSetup&) {
   config.bind("compression.range_mantissa", options.mantissa,
               "mantissa bits of a range float, 0 to 23; -1: as many as leave 64 octaves "
               "(range_bits - 7)");
+  return make_fft(options, config);
+}
+
+const CodeRegistration fft_registration(
+    "fft",
+    "largest frequencies of the gradient, as range floats (after the abstract of Wang et al. 2020)",
+    bind_fft, Feedback::ef);
+
+}  // namespace
+
+std::unique_ptr<Code> make_fft(FftOptions options, const Config& places) {
   const auto check = [&](bool good, const char* key, auto value, const char* expected) {
-    WISP_CHECK(good, config.where(key), ": ", key, " is ", value, ", expected ", expected);
+    WISP_CHECK(good, places.where(key), ": ", key, " is ", value, ", expected ", expected);
   };
   check(0.0 <= options.theta && options.theta < 1.0, "compression.theta", options.theta,
         "0 <= theta < 1");
@@ -319,10 +323,4 @@ std::unique_ptr<Code> make_fft(Config& config, const CompressorSetup&) {
   return std::make_unique<FftCode>(options);
 }
 
-const CodeRegistration fft_registration(
-    "fft",
-    "largest frequencies of the gradient, as range floats (after the abstract of Wang et al. 2020)",
-    make_fft, Feedback::ef);
-
-}  // namespace
 }  // namespace wisp

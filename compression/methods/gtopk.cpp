@@ -10,8 +10,8 @@
 // another. Its owners then count it as sent, so the node that rejected it adds the rejected sum to
 // its own residual, and nothing is lost. Positions are 32-bit integers (theirs are floats, exact to
 // 2^24).
-#include "compression/error_feedback.h"
 #include "compression/hand_over.h"
+#include "compression/methods/methods.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/pack.h"
 #include "compression/sparse/sparse_code.h"
@@ -183,8 +183,13 @@ const CompressorRegistration gtopk_registration(
     "gtopk", "k largest values of the sum, selected pair by pair in a tree (Shi et al. 2019)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
-      return std::make_unique<Gtopk>(bind_selection(config));
+      return make_gtopk(bind_sampled(config));
     });
 
 }  // namespace
+
+std::unique_ptr<Compressor> make_gtopk(bool sampled) {
+  return std::make_unique<Gtopk>(Selection::largest(sampled));
+}
+
 }  // namespace wisp

@@ -4,14 +4,13 @@
 // code for this property; the paper has no method, and wire and widths are ours. Random rounding is
 // unbiased. Rounding to nearest has a smaller error and needs error feedback. The integers travel
 // as in scaled_integers.h.
-#include "compression/error_feedback.h"
-#include "compression/quantize/scaled_integers.h"
+#include "compression/methods/methods.h"
 
 namespace wisp {
 namespace {
 
-std::unique_ptr<Code> make_int(ScaledIntegerOptions options, Config& config,
-                               const CompressorSetup& setup) {
+ScaledIntegerOptions bind_int(Config& config, const CompressorSetup& setup) {
+  ScaledIntegerOptions options;
   options.bind_scaler(config, setup);
   std::string rounding = "stochastic";
   config.bind("compression.rounding", rounding,
@@ -21,22 +20,25 @@ std::unique_ptr<Code> make_int(ScaledIntegerOptions options, Config& config,
              config.where("compression.rounding"), ": compression.rounding is '", rounding,
              "', expected stochastic or nearest");
   options.nearest = rounding == "nearest";
-  options.dense_1d = false;
-  return std::make_unique<ScaledIntegers>(std::move(options));
+  return options;
 }
 
 const CodeRegistration int8(
     "int8", "8-bit integers with one scale per field, summed on the wire if that sends less",
-    [](Config& config, const CompressorSetup& setup) {
-      return make_int({.name = "int8", .levels = 127}, config, setup);
-    },
+    [](Config& config, const CompressorSetup& setup) { return make_int8(bind_int(config, setup)); },
     Feedback::none);
 const CodeRegistration int4(
     "int4", "4-bit integers with one scale per field, summed on the wire if that sends less",
-    [](Config& config, const CompressorSetup& setup) {
-      return make_int({.name = "int4", .levels = 7}, config, setup);
-    },
+    [](Config& config, const CompressorSetup& setup) { return make_int4(bind_int(config, setup)); },
     Feedback::none);
 
 }  // namespace
+
+std::unique_ptr<Code> make_int8(const ScaledIntegerOptions& options) {
+  return std::make_unique<ScaledIntegers>("int8", 127, false, options);
+}
+std::unique_ptr<Code> make_int4(const ScaledIntegerOptions& options) {
+  return std::make_unique<ScaledIntegers>("int4", 7, false, options);
+}
+
 }  // namespace wisp

@@ -7,7 +7,7 @@
 //   compression.bits = 8   a byte of sign and 7-bit exponent, as in GRACE (exponents 18 to 145 of a
 //                          float), except that the least exponent means zero: the range is 2^-108
 //                          to 2^18, smaller numbers become zero, larger ones saturate
-#include "compression/error_feedback.h"
+#include "compression/methods/methods.h"
 #include "compression/quantize/group.h"
 #include "compression/quantize/rounding.h"
 #include "compression/slices.h"
@@ -161,12 +161,17 @@ const CodeRegistration natural_registration(
       config.bind("compression.bits", bits,
                   "bits of a number: 9 (sign and exponent), or 8 (sign and the exponents of 2^-108 "
                   "to 2^18)");
-      WISP_CHECK(bits == 8 || bits == 9, config.where("compression.bits"), ": compression.bits is ",
-                 bits, ", expected 8 or 9");
-      if (bits == 8) return std::make_unique<NaturalCode<8>>();
-      return std::make_unique<NaturalCode<9>>();
+      return make_natural(bits, config);
     },
     Feedback::none);
 
 }  // namespace
+
+std::unique_ptr<Code> make_natural(int bits, const Config& places) {
+  WISP_CHECK(bits == 8 || bits == 9, places.where("compression.bits"), ": compression.bits is ",
+             bits, ", expected 8 or 9");
+  if (bits == 8) return std::make_unique<NaturalCode<8>>();
+  return std::make_unique<NaturalCode<9>>();
+}
+
 }  // namespace wisp

@@ -17,8 +17,8 @@
 // Source: Li & Hoefler 2022 (PPoPP); steps, bounds, factors and intervals as in the authors' code
 // for VGG. Ours: the limits. C replaces their exchange that evens out the owners' results; 4k/3
 // limits L, where they send all that passes; every 32 updates they gather all sums.
-#include "compression/error_feedback.h"
 #include "compression/hand_over.h"
+#include "compression/methods/methods.h"
 #include "compression/methods/oktopk_lists.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/follow_threshold.h"
@@ -30,11 +30,6 @@ namespace {
 
 constexpr int64_t kEstimateEvery = 32;  // in updates
 constexpr int64_t kBalanceEvery = 64;
-
-struct OktopkOptions {
-  int64_t start_after = 512;
-  double local_factor = 1.012, global_factor = 1.008, step_factor = 1.03;
-};
 
 Room most_local(const StepInfo& info) { return {.ratio = info.ratio, .times = 5, .over = 4}; }
 Room most_global(const StepInfo& info) { return {.ratio = info.ratio, .times = 4, .over = 3}; }
@@ -257,21 +252,15 @@ class Oktopk final : public Compressor {
 OktopkOptions bind_options(Config& config) {
   OktopkOptions options;
   options.start_after = bind_start_after(config, options.start_after);
-  const auto bind_factor = [&](const char* key, double& factor, const char* meaning) {
-    config.bind(key, factor, meaning);
-    WISP_CHECK(factor >= 1.0, config.where(key), ": ", key, " is ", factor, ", expected 1 or more");
-  };
-  bind_factor(
-      "compression.local_factor", options.local_factor,
-      "factor of a worker's threshold after a step in which too few or too many elements passed, 1 "
-      "or more");
-  bind_factor("compression.global_factor", options.global_factor,
+  config.bind("compression.local_factor", options.local_factor,
+              "factor of a worker's threshold after a step in which too few or too many elements "
+              "passed, 1 or more");
+  config.bind("compression.global_factor", options.global_factor,
               "factor of the threshold of sums after a step in which too few or too many passed, 1 "
               "or more");
-  bind_factor(
-      "compression.step_factor", options.step_factor,
-      "factor of a worker's threshold within a step, applied up to five times while too many pass, "
-      "1 or more");
+  config.bind("compression.step_factor", options.step_factor,
+              "factor of a worker's threshold within a step, applied up to five times while too "
+              "many pass, 1 or more");
   return options;
 }
 
@@ -279,8 +268,22 @@ const CompressorRegistration oktopk_registration(
     "oktopk", "sparse all-reduce of about k values, balanced over the ranks (Li & Hoefler 2022)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
-      return std::make_unique<Oktopk>(bind_options(config));
+      return make_oktopk(bind_options(config), config);
     });
 
 }  // namespace
 }  // namespace wisp::oktopk
+
+namespace wisp {
+
+std::unique_ptr<Compressor> make_oktopk(const OktopkOptions& options, const Config& places) {
+  const auto check = [&](const char* key, double factor) {
+    WISP_CHECK(factor >= 1.0, places.where(key), ": ", key, " is ", factor, ", expected 1 or more");
+  };
+  check("compression.local_factor", options.local_factor);
+  check("compression.global_factor", options.global_factor);
+  check("compression.step_factor", options.step_factor);
+  return std::make_unique<oktopk::Oktopk>(options);
+}
+
+}  // namespace wisp

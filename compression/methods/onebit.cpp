@@ -10,8 +10,8 @@
 // second quantization, and there is double buffering; here the optimizer acts after it).
 #include <algorithm>
 
-#include "compression/feedback_options.h"
 #include "compression/hand_over.h"
+#include "compression/methods/methods.h"
 #include "compression/quantize/sign_plane.h"
 #include "compression/start_after.h"
 
@@ -119,16 +119,16 @@ struct WriteUsed {
 
 class OneBit final : public Compressor {
  public:
-  OneBit(Feedback feedback, int64_t start_after) : feedback_(feedback), start_after_(start_after) {}
+  explicit OneBit(const OneBitOptions& options) : options_(options) {}
 
   Traits traits() const override {
     return {.scopes = {Scope::layer},
             .dense_1d = false,
-            .clipping = feedback_ == Feedback::ef ? Clipping::local_only : Clipping::better_local};
+            .clipping = options_.feedback ? Clipping::local_only : Clipping::better_local};
   }
-  bool started(const StepInfo& info) const override { return info.applied >= start_after_; }
+  bool started(const StepInfo& info) const override { return info.applied >= options_.start_after; }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
-    if (feedback_ == Feedback::none) return {};
+    if (!options_.feedback) return {};
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::owner}};
   }
   std::vector<Slice> owned(const UnitSpec& spec, int rank, int workers) const override {
@@ -156,7 +156,7 @@ class OneBit final : public Compressor {
     Source source;
     if (unit.finite || round == 1) {
       source.gradient = unit.gradient.data<float>();
-      if (feedback_ == Feedback::ef)
+      if (options_.feedback)
         source.kept = unit.state->tensors[static_cast<size_t>(round)].data<float>();
     }
     for (size_t i = 0; i < outlets.size(); ++i) {
@@ -224,8 +224,7 @@ class OneBit final : public Compressor {
     return bytes;
   }
 
-  Feedback feedback_;
-  int64_t start_after_;
+  OneBitOptions options_;
 };
 
 const CompressorRegistration onebit_registration(
@@ -238,8 +237,13 @@ const CompressorRegistration onebit_registration(
           config.where("compression.feedback"),
           ": onebit's two residuals are in units of "
           "the gradient: compression.feedback is ef or none");
-      return std::make_unique<OneBit>(options.kind, bind_start_after(config));
+      return make_onebit({options.kind == Feedback::ef, bind_start_after(config)});
     });
 
 }  // namespace
+
+std::unique_ptr<Compressor> make_onebit(const OneBitOptions& options) {
+  return std::make_unique<OneBit>(options);
+}
+
 }  // namespace wisp

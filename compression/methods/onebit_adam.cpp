@@ -16,9 +16,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compression/compressor.h"
 #include "compression/cursor.h"
 #include "compression/hand_over.h"
+#include "compression/methods/methods.h"
 #include "compression/quantize/live_signs.h"
 
 namespace wisp {
@@ -42,8 +42,7 @@ struct CopyScales {
 
 class OneBitAdam final : public Compressor {
  public:
-  OneBitAdam(double beta1, double beta2, int64_t freeze_step)
-      : beta1_(beta1), beta2_(beta2), freeze_step_(freeze_step) {}
+  explicit OneBitAdam(const OneBitAdamOptions& options) : options_(options) {}
 
   Traits traits() const override {
     return {.momentum = Home::compressor,
@@ -64,13 +63,13 @@ class OneBitAdam final : public Compressor {
     return slices;
   }
   std::string remark(const UnitSpec&) const override {
-    const double memory = 1.0 / (1.0 - beta2_);  // in updates
-    if (static_cast<double>(freeze_step_) >= memory) return {};
-    return concat("compression.freeze_step = ", freeze_step_,
+    const double memory = 1.0 / (1.0 - options_.beta2);  // in updates
+    if (static_cast<double>(options_.freeze_step) >= memory) return {};
+    return concat("compression.freeze_step = ", options_.freeze_step,
                   " freezes the second moment before it has seen 1 / (1 - optimizer.beta2) = ",
                   std::round(memory), " updates; a smaller beta2 remembers fewer");
   }
-  bool started(const StepInfo& info) const override { return info.applied >= freeze_step_; }
+  bool started(const StepInfo& info) const override { return info.applied >= options_.freeze_step; }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     return layout_bytes<Scratch>(spec, info.workers);
   }
@@ -144,7 +143,7 @@ class OneBitAdam final : public Compressor {
   /// The residuals are parts of the average m, in which a gradient has the weight 1 - β1.
   void release(Context& context, Unit& unit, const StepInfo&) override {
     for (const Tensor& residual : unit.state->tensors)
-      hand_over(context, unit, residual, 1.0 / (1.0 - beta1_));
+      hand_over(context, unit, residual, 1.0 / (1.0 - options_.beta1));
   }
 
  private:
@@ -227,8 +226,8 @@ class OneBitAdam final : public Compressor {
     parallel_small_teams(stream, runs,
                          live::Compensate<false>{unit.finite ? gradient + whole.offset : nullptr,
                                                  unit.momentum.data<float>() + whole.offset,
-                                                 static_cast<float>(beta1_ / info.workers),
-                                                 static_cast<float>(1.0 - beta1_),
+                                                 static_cast<float>(options_.beta1 / info.workers),
+                                                 static_cast<float>(1.0 - options_.beta1),
                                                  error + whole.offset,
                                                  {parts.live, whole.numel},
                                                  norms},
@@ -236,22 +235,27 @@ class OneBitAdam final : public Compressor {
     return runs;
   }
 
-  double beta1_, beta2_;
-  int64_t freeze_step_;
+  OneBitAdamOptions options_;
 };
 
 const CompressorRegistration onebit_adam_registration(
     "onebit_adam",
     "signs of Adam's first moment after a warm-up, for adamw only (Tang et al. 2021)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
-      int64_t freeze_step = 100'000;
-      config.bind("compression.freeze_step", freeze_step,
+      OneBitAdamOptions options{setup.momentum, setup.beta2};
+      config.bind("compression.freeze_step", options.freeze_step,
                   "onebit_adam: number of dense Adam updates before the second moment is frozen, "
                   "at least 1; about 15 to 20 % of all");
-      WISP_CHECK(freeze_step >= 1, config.where("compression.freeze_step"),
-                 ": compression.freeze_step is ", freeze_step, ", expected 1 or more");
-      return std::make_unique<OneBitAdam>(setup.momentum, setup.beta2, freeze_step);
+      return make_onebit_adam(options, config);
     });
 
 }  // namespace
+
+std::unique_ptr<Compressor> make_onebit_adam(const OneBitAdamOptions& options,
+                                             const Config& places) {
+  WISP_CHECK(options.freeze_step >= 1, places.where("compression.freeze_step"),
+             ": compression.freeze_step is ", options.freeze_step, ", expected 1 or more");
+  return std::make_unique<OneBitAdam>(options);
+}
+
 }  // namespace wisp

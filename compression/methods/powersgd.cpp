@@ -16,21 +16,15 @@
 // then has the same span, so Ĝ is the same, and no squares of small gradients are sent. Dependent
 // columns are drawn anew; the paper's code adds 1e-8 to norms, and there a layer whose gradient was
 // once zero sends nothing ever after.
-#include "compression/low_rank/low_rank.h"
+#include "compression/methods/methods.h"
 
 namespace wisp {
 namespace {
 
-struct PowerSgdOptions {
-  bool warm_start = true;
-  int64_t iterations = 1;
-  bool local = false;
-};
-
 class PowerSgd final : public Compressor {
  public:
-  PowerSgd(LowRank matrices, PowerSgdOptions options)
-      : matrices_(std::move(matrices)), options_(options) {}
+  PowerSgd(const PowerSgdOptions& options, const Config& places)
+      : matrices_("powersgd", options.matrices, places), options_(options) {}
 
   Traits traits() const override {
     return {.scopes = {Scope::layer}, .clipping = matrices_.clipping()};
@@ -93,15 +87,11 @@ class PowerSgd final : public Compressor {
 const CompressorRegistration powersgd_registration(
     "powersgd", "two low-rank factors, with warm start and error feedback (Vogels et al. 2019)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
-      LowRank matrices("powersgd", config, setup);
-      PowerSgdOptions options;
+      PowerSgdOptions options{LowRankOptions::bind(config, setup)};
       config.bind("compression.warm_start", options.warm_start,
                   "start the subspace iteration from the last step's Q; false: from a random one");
       config.bind("compression.power_iterations", options.iterations,
                   "steps of subspace iteration, two all-reduces each");
-      WISP_CHECK(0 < options.iterations && options.iterations <= 100,
-                 config.where("compression.power_iterations"), ": compression.power_iterations is ",
-                 options.iterations, ", expected 1 to 100");
       std::string form = "aggregated";
       config.bind("compression.residual_form", form,
                   "part deducted from the residual: aggregated (the result over the workers) or "
@@ -109,8 +99,16 @@ const CompressorRegistration powersgd_registration(
       WISP_CHECK(form == "aggregated" || form == "local", config.where("compression.residual_form"),
                  ": compression.residual_form is '", form, "', expected aggregated or local");
       options.local = form == "local";
-      return std::make_unique<PowerSgd>(std::move(matrices), options);
+      return make_powersgd(options, config);
     });
 
 }  // namespace
+
+std::unique_ptr<Compressor> make_powersgd(const PowerSgdOptions& options, const Config& places) {
+  WISP_CHECK(0 < options.iterations && options.iterations <= 100,
+             places.where("compression.power_iterations"), ": compression.power_iterations is ",
+             options.iterations, ", expected 1 to 100");
+  return std::make_unique<PowerSgd>(options, places);
+}
+
 }  // namespace wisp

@@ -13,7 +13,7 @@
 //   fixed    each slice's levels in planes of 1 + ceil(log2(s + 1)) bits (levels.h)
 //   elias    the levels that are not 0, in omega codes (elias_wire.h), of variable size
 #include "compression/cursor.h"
-#include "compression/error_feedback.h"
+#include "compression/methods/methods.h"
 #include "compression/quantize/elias_wire.h"
 #include "compression/slices.h"
 
@@ -110,35 +110,43 @@ class QsgdCode final : public Code {
   bool elias_;
 };
 
-std::unique_ptr<Code> make_qsgd(Config& config, const CompressorSetup&) {
-  LevelWire wire{.levels = 7, .group = 512};
-  config.bind("compression.levels", wire.levels, "qsgd: number of levels beside 0, at most 127");
-  WISP_CHECK(1 <= wire.levels && wire.levels <= 127, config.where("compression.levels"),
-             ": compression.levels is ", wire.levels, ", expected 1 to 127");
-  config.bind("compression.group", wire.group,
+std::unique_ptr<Code> bind_qsgd(Config& config, const CompressorSetup&) {
+  QsgdOptions options;
+  config.bind("compression.levels", options.levels, "qsgd: number of levels beside 0, at most 127");
+  config.bind("compression.group", options.group,
               "elements that share a norm, a multiple of 64; 0: the whole field");
-  WISP_CHECK(0 <= wire.group && wire.group <= 1 << 20 && wire.group % group::kSize == 0,
-             config.where("compression.group"), ": compression.group is ", wire.group,
-             ", expected a multiple of ", group::kSize, " up to ", 1 << 20, ", or 0");
   std::string norm = "max";
   config.bind("compression.norm", norm, "norm of a group: max or l2");
   WISP_CHECK(norm == "max" || norm == "l2", config.where("compression.norm"),
              ": compression.norm is '", norm, "', expected max or l2");
-  wire.norm = norm == "max" ? Norm::largest : Norm::euclidean;
+  options.l2 = norm == "l2";
   std::string form = "fixed";
   config.bind("compression.wire", form,
               "qsgd: encoding of levels, fixed (all levels, with the same number of bits) or elias "
               "(nonzero levels, with variable bits)");
   WISP_CHECK(form == "fixed" || form == "elias", config.where("compression.wire"),
              ": compression.wire is '", form, "', expected fixed or elias");
-  return std::make_unique<QsgdCode>(wire, form == "elias");
+  options.elias = form == "elias";
+  return make_qsgd(options, config);
 }
 
 const CodeRegistration qsgd_registration(
     "qsgd",
     "multiples of a fraction of a group's norm, rounded at random (Alistarh et al. "
     "2017)",
-    make_qsgd, Feedback::none);
+    bind_qsgd, Feedback::none);
 
 }  // namespace
+
+std::unique_ptr<Code> make_qsgd(const QsgdOptions& options, const Config& places) {
+  WISP_CHECK(1 <= options.levels && options.levels <= 127, places.where("compression.levels"),
+             ": compression.levels is ", options.levels, ", expected 1 to 127");
+  WISP_CHECK(0 <= options.group && options.group <= 1 << 20 && options.group % group::kSize == 0,
+             places.where("compression.group"), ": compression.group is ", options.group,
+             ", expected a multiple of ", group::kSize, " up to ", 1 << 20, ", or 0");
+  return std::make_unique<QsgdCode>(
+      LevelWire{options.levels, options.group, options.l2 ? Norm::euclidean : Norm::largest},
+      options.elias);
+}
+
 }  // namespace wisp

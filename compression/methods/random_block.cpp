@@ -14,7 +14,7 @@
 // and the scope are options, because it is unknown which of them are the paper's three parameters.
 #include <type_traits>
 
-#include "compression/error_feedback.h"
+#include "compression/methods/methods.h"
 #include "compression/slices.h"
 #include "compression/sparse/cyclic_run.h"
 #include "compression/sparse/drawn_code.h"
@@ -124,8 +124,8 @@ struct ReceiveBlocks {
 
 class RandomBlock final : public DrawnCode {
  public:
-  /// `rank` 0 selects blocks by ratio.
-  RandomBlock(const DrawnOptions& options, int64_t rank) : DrawnCode(options), rank_(rank) {}
+  explicit RandomBlock(const RandomBlockOptions& options)
+      : DrawnCode(options.drawn), rank_(std::max<int64_t>(options.rank, 0)) {}
 
   Traits traits() const override {
     Traits traits = DrawnCode::traits();
@@ -202,7 +202,7 @@ const CodeRegistration random_block_registration(
     "one block of consecutive elements, drawn by a seed (after the abstract of Foroutan & Jaggi "
     "2020)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
-      const DrawnOptions options = bind_drawn(config, setup);
+      RandomBlockOptions options{bind_drawn(config, setup)};
       std::string block = "ratio";
       config.bind("compression.block", block,
                   "size of a block: ratio (that share of the field), or rank (as many elements as "
@@ -217,9 +217,15 @@ const CodeRegistration random_block_registration(
       config.bind("compression.rank", rank, "rank of low-rank matrices");
       WISP_CHECK(rank > 0, config.where("compression.rank"), ": compression.rank is ", rank,
                  ", expected more than 0");
-      return std::make_unique<RandomBlock>(options, block == "rank" ? rank : 0);
+      if (block == "rank") options.rank = rank;
+      return make_random_block(options);
     },
     Feedback::ef);
 
 }  // namespace
+
+std::unique_ptr<Code> make_random_block(const RandomBlockOptions& options) {
+  return std::make_unique<RandomBlock>(options);
+}
+
 }  // namespace wisp

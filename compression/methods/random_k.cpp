@@ -14,7 +14,7 @@
 // drawn with 1 / l. So it is sent with probability k / d exactly, up to the generators' bias, below
 // l / 2^32 of that. Mean and variance are those of k out of d without replacement. Only the joint
 // distribution differs (never two elements of one stratum), on which they do not depend.
-#include "compression/error_feedback.h"
+#include "compression/methods/methods.h"
 #include "compression/slices.h"
 #include "compression/sparse/cyclic_run.h"
 #include "compression/sparse/drawn_code.h"
@@ -154,9 +154,14 @@ class RandomK final : public DrawnCode {
 const CodeRegistration random_k_registration(
     "random_k", "k elements drawn by a seed, with error feedback (Stich et al. 2018)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
-      return std::make_unique<RandomK>(bind_drawn(config, setup));
+      return make_random_k(bind_drawn(config, setup));
     },
     Feedback::ef);
 
 }  // namespace
+
+std::unique_ptr<Code> make_random_k(const DrawnOptions& options) {
+  return std::make_unique<RandomK>(options);
+}
+
 }  // namespace wisp

@@ -11,9 +11,10 @@
 // worker sends 2 (N - 1) shares, whatever N. Source: Bernstein et al. 2019, algorithm 1 (there one
 // server counts; owners of shares are ours).
 #include <bit>
+#include <optional>
 
 #include "compression/cursor.h"
-#include "compression/momentum_correction.h"
+#include "compression/methods/methods.h"
 #include "compression/quantize/sign_plane.h"
 #include "compression/slices.h"
 
@@ -119,8 +120,11 @@ struct VoteScratch {
 
 class MajorityVote final : public Compressor {
  public:
-  explicit MajorityVote(const CompressorSetup& setup, bool averages)
-      : averages_(averages), beta_(setup.momentum), decay_(averages ? setup.weight_decay : 0.0) {}
+  /// signsgd without `local`, signum with it.
+  explicit MajorityVote(const std::optional<LocalMomentum>& local)
+      : averages_(local.has_value()),
+        beta_(local ? local->momentum : 0.0),
+        decay_(local ? local->weight_decay : 0.0) {}
 
   Traits traits() const override {
     if (!averages_) return {.dense_1d = false, .represents_zero = false};
@@ -233,21 +237,25 @@ class MajorityVote final : public Compressor {
   double beta_, decay_;
 };
 
-template <bool kAverages>
-std::unique_ptr<Compressor> make_signs(Config& config, const CompressorSetup& setup) {
-  WISP_CHECK(!kAverages || !setup.nesterov, config.where("optimizer.nesterov"),
-             ": signum votes by an average of gradients and knows no Nesterov step; set "
-             "optimizer.nesterov = false");
-  return std::make_unique<MajorityVote>(setup, kAverages);
-}
-
 const CompressorRegistration signsgd(
     "signsgd", "signs by majority vote, for a learning rate of about 1e-4 (Bernstein et al. 2019)",
-    make_signs<false>);
+    [](Config&, const CompressorSetup&) { return make_signsgd(); });
 const CompressorRegistration signum("signum",
                                     "signs of the momentum by majority vote, for a learning rate "
                                     "of about 1e-4 (Bernstein et al. 2019)",
-                                    make_signs<true>);
+                                    [](Config& config, const CompressorSetup& setup) {
+                                      return make_signum(local_momentum(setup), config);
+                                    });
 
 }  // namespace
+
+std::unique_ptr<Compressor> make_signsgd() { return std::make_unique<MajorityVote>(std::nullopt); }
+
+std::unique_ptr<Compressor> make_signum(const LocalMomentum& local, const Config& places) {
+  WISP_CHECK(!local.nesterov, places.where("optimizer.nesterov"),
+             ": signum votes by an average of gradients and knows no Nesterov step; set "
+             "optimizer.nesterov = false");
+  return std::make_unique<MajorityVote>(local);
+}
+
 }  // namespace wisp

@@ -8,9 +8,8 @@
 // + 1)) bits, summed by the wire. scaled_integers.h does (3), with one level. The authors leave
 // small tensors and the last layer dense, for which the policy has max_numel and name. Ours: where
 // sigma is 0 (one element, or all equal), nothing is clipped, because (1) would set all to zero.
-#include "compression/error_feedback.h"
 #include "compression/field_reduce.h"
-#include "compression/quantize/scaled_integers.h"
+#include "compression/methods/methods.h"
 #include "compression/slices.h"
 
 namespace wisp {
@@ -107,8 +106,8 @@ struct TerngradScratch {
 
 class TerngradCode final : public ScaledIntegers {
  public:
-  TerngradCode(ScaledIntegerOptions options, double clip)
-      : ScaledIntegers(std::move(options)), clip_(clip) {}
+  explicit TerngradCode(const TerngradOptions& options)
+      : ScaledIntegers("terngrad", 1, true, options.integers), clip_(options.clip) {}
 
  protected:
   void own_scales(const Stream& stream, const Source& source, const UnitSpec& spec,
@@ -137,17 +136,21 @@ class TerngradCode final : public ScaledIntegers {
 const CodeRegistration terngrad_registration(
     "terngrad", "ternary gradients, rounded at random (Wen et al. 2017)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
-      ScaledIntegerOptions options{.name = "terngrad", .levels = 1};
-      options.bind_scaler(config, setup);
-      double clip = 2.5;
-      config.bind("compression.clip", clip,
+      TerngradOptions options;
+      options.integers.bind_scaler(config, setup);
+      config.bind("compression.clip", options.clip,
                   "terngrad: clipping bound of gradients in standard deviations, 0 or more; 0: no "
                   "clipping");
-      WISP_CHECK(clip >= 0.0, config.where("compression.clip"), ": compression.clip is ", clip,
-                 ", expected 0 or more");
-      return std::make_unique<TerngradCode>(std::move(options), clip);
+      return make_terngrad(options, config);
     },
     Feedback::none);
 
 }  // namespace
+
+std::unique_ptr<Code> make_terngrad(const TerngradOptions& options, const Config& places) {
+  WISP_CHECK(options.clip >= 0.0, places.where("compression.clip"), ": compression.clip is ",
+             options.clip, ", expected 0 or more");
+  return std::make_unique<TerngradCode>(options);
+}
+
 }  // namespace wisp

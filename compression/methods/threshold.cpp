@@ -4,7 +4,8 @@
 // Source: Strom 2015 (who sends signs of tau, not the values); the limit is ours.
 #include <cmath>
 
-#include "compression/error_feedback.h"
+#include "compression/methods/methods.h"
+#include "compression/ratio_schedule.h"
 #include "compression/sparse/sparse_code.h"
 
 namespace wisp {
@@ -13,15 +14,26 @@ namespace {
 const CodeRegistration threshold_registration(
     "threshold", "values of at least a fixed magnitude, with error feedback (after Strom 2015)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
-      double threshold = 1e-3;
-      config.bind("compression.threshold", threshold,
+      ThresholdOptions options;
+      config.bind("compression.threshold", options.threshold,
                   "smallest magnitude of gradient / workers that is sent, above 0");
-      const auto tau = static_cast<float>(threshold);
-      WISP_CHECK(tau > 0.0f && std::isfinite(tau), config.where("compression.threshold"),
-                 ": compression.threshold is ", threshold, ", expected a positive 32-bit number");
-      return make_sparse_code(config, {.kind = Selection::Kind::threshold, .threshold = tau});
+      options.least_ratio = RatioSchedule(config).final_ratio();
+      options.values = bind_values(config);
+      options.indices = bind_indices(config);
+      return make_threshold(options, config);
     },
     Feedback::ef);
 
 }  // namespace
+
+std::unique_ptr<Code> make_threshold(const ThresholdOptions& options, const Config& places) {
+  const auto tau = static_cast<float>(options.threshold);
+  WISP_CHECK(tau > 0.0f && std::isfinite(tau), places.where("compression.threshold"),
+             ": compression.threshold is ", options.threshold,
+             ", expected a positive 32-bit number");
+  return make_sparse_code({options.values, options.indices},
+                          {.kind = Selection::Kind::threshold, .threshold = tau},
+                          options.least_ratio);
+}
+
 }  // namespace wisp

@@ -15,6 +15,7 @@
 //     elements that pass (2), the first in cyclic order from a drawn position; the others keep
 //     r and v and pass again.
 #include "compression/hand_over.h"
+#include "compression/methods/methods.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/power_words.h"
 #include "compression/sparse/sparse_list.h"
@@ -22,12 +23,6 @@
 
 namespace wisp {
 namespace {
-
-struct VarianceOptions {
-  double alpha = 1.0;
-  double zeta = 0.999;
-  bool keep_rounding = true;
-};
 
 /// Steps (1) and (2) except for sending, and the list of elements that pass.
 struct AccumulateMoments {
@@ -173,12 +168,17 @@ const CompressorRegistration variance_registration(
                   "variance: decay of v in each step of waiting, in (0, 1]");
       config.bind("compression.keep_rounding", options.keep_rounding,
                   "variance: keep the rounding error of powers of two in the residual");
-      WISP_CHECK(1.0 <= options.alpha && options.alpha <= 1e6, config.where("compression.alpha"),
-                 ": compression.alpha is ", options.alpha, ", expected 1 to 1e6");
-      WISP_CHECK(0.0 < options.zeta && options.zeta <= 1.0, config.where("compression.zeta"),
-                 ": compression.zeta is ", options.zeta, ", expected 0 < zeta <= 1");
-      return std::make_unique<Variance>(options);
+      return make_variance(options, config);
     });
 
 }  // namespace
+
+std::unique_ptr<Compressor> make_variance(const VarianceOptions& options, const Config& places) {
+  WISP_CHECK(1.0 <= options.alpha && options.alpha <= 1e6, places.where("compression.alpha"),
+             ": compression.alpha is ", options.alpha, ", expected 1 to 1e6");
+  WISP_CHECK(0.0 < options.zeta && options.zeta <= 1.0, places.where("compression.zeta"),
+             ": compression.zeta is ", options.zeta, ", expected 0 < zeta <= 1");
+  return std::make_unique<Variance>(options);
+}
+
 }  // namespace wisp

@@ -69,7 +69,7 @@ void ScaledIntegerOptions::bind_scaler(Config& config, const CompressorSetup& se
 
 bool ScaledIntegers::shares(int workers) const {
   if (options_.shared || options_.own) return options_.shared;
-  return workers * Lanes(workers, options_.levels).each * LevelWire{options_.levels}.width() > 64;
+  return workers * Lanes(workers, levels_).each * LevelWire{levels_}.width() > 64;
 }
 
 /// For a shared scale, the bound covers the numbers of all workers together.
@@ -78,7 +78,7 @@ std::optional<double> ScaledIntegers::variance(const UnitSpec& spec) const {
   double variance = 0.0;
   for (const Field& field : spec.fields) {
     const int64_t numel = field.numel * (shares(options_.workers) ? options_.workers : 1);
-    variance = std::max(variance, variance_of_levels(numel, options_.levels, Norm::largest));
+    variance = std::max(variance, variance_of_levels(numel, levels_, Norm::largest));
   }
   return variance;
 }
@@ -115,20 +115,20 @@ void ScaledIntegers::propose(Context& context, const Source& source, const UnitS
 
 void ScaledIntegers::agree(Context& context, const Payload& payload, const UnitSpec& spec,
                            const StepInfo&, std::byte* memory) const {
-  WISP_CHECK(payload.bytes == 4 * fields_of(spec), options_.name, ": the agreed scales have ",
+  WISP_CHECK(payload.bytes == 4 * fields_of(spec), name_, ": the agreed scales have ",
              payload.bytes, " bytes, expected ", 4 * fields_of(spec));
   const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
-  parallel_for(context.stream, fields_of(spec),
-               AgreeOn{reinterpret_cast<const float*>(payload.data), scratch.own, options_.levels,
-                       scratch.grid});
+  parallel_for(
+      context.stream, fields_of(spec),
+      AgreeOn{reinterpret_cast<const float*>(payload.data), scratch.own, levels_, scratch.grid});
 }
 
 int64_t ScaledIntegers::bytes(const UnitSpec& spec, int workers) const {
   const bool lanes = shares(workers);
   int64_t bytes = lanes ? 0 : 4 * fields_of(spec);
   each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-    bytes += lanes ? 4 * Lanes(workers, options_.levels).words(slice.numel)
-                   : LevelWire{options_.levels}.bytes(slice.numel);
+    bytes += lanes ? 4 * Lanes(workers, levels_).words(slice.numel)
+                   : LevelWire{levels_}.bytes(slice.numel);
   });
   return bytes;
 }
@@ -141,36 +141,34 @@ Message ScaledIntegers::message(const UnitSpec& spec, const StepInfo& info) cons
 
 void ScaledIntegers::encode(Context& context, const Source& source, const UnitSpec& spec,
                             const StepInfo& info, const Outlet& outlet, std::byte* memory) const {
-  WISP_CHECK(outlet.capacity >= bytes(spec, info.workers), options_.name, ": the unit needs ",
+  WISP_CHECK(outlet.capacity >= bytes(spec, info.workers), name_, ": the unit needs ",
              bytes(spec, info.workers), " bytes, the outlet has ", outlet.capacity);
   const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
   if (shares(info.workers))
-    return Lanes(info.workers, options_.levels)
+    return Lanes(info.workers, levels_)
         .encode(context.stream, source, spec, info, options_.nearest, scratch.grid,
                 reinterpret_cast<uint32_t*>(outlet.data));
   auto* scale = reinterpret_cast<float*>(outlet.data);
   own_scales(context.stream, source, spec, scratch.scales, scale);
-  parallel_for(context.stream, fields_of(spec),
-               AgreeOn{scale, scale, options_.levels, scratch.grid});
-  LevelWire{options_.levels}.encode(context.stream, source, spec, info, options_.nearest,
-                                    scratch.grid, nullptr, outlet.data + 4 * fields_of(spec));
+  parallel_for(context.stream, fields_of(spec), AgreeOn{scale, scale, levels_, scratch.grid});
+  LevelWire{levels_}.encode(context.stream, source, spec, info, options_.nearest, scratch.grid,
+                            nullptr, outlet.data + 4 * fields_of(spec));
 }
 
 void ScaledIntegers::decode(Context& context, const Payload& payload, float weight, bool add,
                             const UnitSpec& spec, const StepInfo& info, Tensor into,
                             std::byte* memory) const {
-  WISP_CHECK(payload.bytes == bytes(spec, info.workers), options_.name, ": the payload of rank ",
+  WISP_CHECK(payload.bytes == bytes(spec, info.workers), name_, ": the payload of rank ",
              payload.from, " has ", payload.bytes, " bytes, expected ", bytes(spec, info.workers));
   float* arena = into.data<float>();
   if (shares(info.workers)) {
     const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
-    return Lanes(info.workers, options_.levels)
+    return Lanes(info.workers, levels_)
         .decode(context.stream, spec, reinterpret_cast<const uint32_t*>(payload.data), scratch.grid,
                 weight, add, arena);
   }
-  LevelWire{options_.levels}.decode(context.stream, spec,
-                                    reinterpret_cast<const float*>(payload.data),
-                                    payload.data + 4 * fields_of(spec), weight, add, arena);
+  LevelWire{levels_}.decode(context.stream, spec, reinterpret_cast<const float*>(payload.data),
+                            payload.data + 4 * fields_of(spec), weight, add, arena);
 }
 
 }  // namespace wisp

@@ -15,12 +15,9 @@
 namespace wisp {
 
 struct ScaledIntegerOptions {
-  std::string name;  // name of the code, for messages
-  int levels = 1;
   bool shared = false, own = false;  // both false: auto
   bool nearest = false;              // round to nearest, not at random
-  bool dense_1d = true;
-  int workers = 1;  // workers of the run
+  int workers = 1;                   // workers of the run
 
   /// Binds compression.scaler.
   void bind_scaler(Config& config, const CompressorSetup& setup);
@@ -28,9 +25,11 @@ struct ScaledIntegerOptions {
 
 class ScaledIntegers : public Code {
  public:
-  explicit ScaledIntegers(ScaledIntegerOptions options) : options_(std::move(options)) {}
+  /// `name` is for messages.
+  ScaledIntegers(const char* name, int levels, bool dense_1d, const ScaledIntegerOptions& options)
+      : name_(name), levels_(levels), dense_1d_(dense_1d), options_(options) {}
 
-  Traits traits() const override { return {.dense_1d = options_.dense_1d}; }
+  Traits traits() const override { return {.dense_1d = dense_1d_}; }
   std::optional<double> variance(const UnitSpec& spec) const override;
   Message agreement(const UnitSpec& spec, const StepInfo& info) const override;
   void propose(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
@@ -56,6 +55,9 @@ class ScaledIntegers : public Code {
   bool shares(int workers) const;
   int64_t bytes(const UnitSpec& spec, int workers) const;
 
+  const char* name_;
+  int levels_;
+  bool dense_1d_;
   ScaledIntegerOptions options_;
 };
 

@@ -15,9 +15,6 @@ namespace wisp {
 class SparseWire {
  public:
   constexpr SparseWire(WireFormat values, Indices indices) : values_(values), indices_(indices) {}
-  /// Binds compression.values and compression.indices.
-  explicit SparseWire(Config& config)
-      : values_(bind_values(config)), indices_(bind_indices(config)) {}
 
   /// The most bytes of a payload.
   int64_t capacity(const UnitSpec& spec, const Room& room) const;

@@ -36,6 +36,8 @@ struct Selection {
   float threshold = 0.0f;            // least magnitude, for Kind::threshold
   const float* on_device = nullptr;  // or a threshold per field in device memory
   uint32_t least = 1;                // least magnitude_bits that can be selected; 0: zeros too
+
+  static Selection largest(bool sampled) { return {.kind = sampled ? Kind::sampled : Kind::exact}; }
 };
 
 /// A field to select `k` elements from. `random` draws the sample and the order of equal

@@ -1,8 +1,5 @@
 #include "compression/sparse/sparse_code.h"
 
-#include "compression/ratio_schedule.h"
-#include "compression/sparse/pack.h"
-
 namespace wisp {
 namespace {
 
@@ -50,18 +47,18 @@ class SparseCode final : public Code {
 
 }  // namespace
 
-Selection bind_selection(Config& config) {
+bool bind_sampled(Config& config) {
   std::string selection = "exact";
   config.bind("compression.selection", selection,
               "search for the k largest: exact, or sampled (0.8 k to k by a sampled threshold)");
   WISP_CHECK(selection == "exact" || selection == "sampled", config.where("compression.selection"),
              ": compression.selection is '", selection, "', expected exact or sampled");
-  return {.kind = selection == "exact" ? Selection::Kind::exact : Selection::Kind::sampled};
+  return selection == "sampled";
 }
 
-std::unique_ptr<Code> make_sparse_code(Config& config, const Selection& selection) {
-  const double least_ratio = RatioSchedule(config).final_ratio();
-  return std::make_unique<SparseCode>(SparseWire(config), selection, least_ratio);
+std::unique_ptr<Code> make_sparse_code(SparseWire wire, const Selection& selection,
+                                       double least_ratio) {
+  return std::make_unique<SparseCode>(wire, selection, least_ratio);
 }
 
 }  // namespace wisp

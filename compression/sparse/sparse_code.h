@@ -3,14 +3,15 @@
 #pragma once
 
 #include "compression/code.h"
-#include "compression/sparse/select.h"
+#include "compression/sparse/pack.h"
 
 namespace wisp {
 
-/// Binds compression.selection: exact or sampled.
-Selection bind_selection(Config& config);
+/// Binds compression.selection. Returns whether it is sampled, not exact.
+bool bind_sampled(Config& config);
 
-/// Binds the ratio, its warm-up, and the formats of values and positions.
-std::unique_ptr<Code> make_sparse_code(Config& config, const Selection& selection);
+/// `least_ratio`: least ratio of all steps.
+std::unique_ptr<Code> make_sparse_code(SparseWire wire, const Selection& selection,
+                                       double least_ratio);
 
 }  // namespace wisp

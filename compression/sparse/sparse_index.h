@@ -12,10 +12,9 @@
 #pragma once
 
 #include "compression/sparse/sparse_list.h"
+#include "compression/sparse_options.h"
 
 namespace wisp {
-
-enum class Indices { shortest, runs16, u32, gamma, bitmap };
 
 /// Binds compression.indices.
 Indices bind_indices(Config& config);

@@ -3,11 +3,10 @@
 #include <cstdio>
 #include <exception>
 
-#include "core/backend.h"
+#include "compression/methods/methods.h"
 #include "core/random.h"
 #include "core/train/sgd.h"
-#include "distributed/averaging/gradient_averaging.h"
-#include "distributed/launch.h"
+#include "distributed/averaging/data_parallel.h"
 #include "layers/linear.h"
 
 namespace wisp::examples {
@@ -32,49 +31,28 @@ void draw(const Philox& random, Tensor& points, Tensor& inside) {
   }
 }
 
-std::vector<Method> topk(int workers) {
-  Config defaults;
-  std::vector<Method> methods;
-  methods.push_back(
-      {"topk",
-       CompressorRegistry::instance().find("method", "topk").make(defaults, {.workers = workers})});
-  return methods;
-}
-
 void train(Worker& worker) {
-  // This thread computes with one context; the synchronizer's thread encodes with the other.
+  constexpr double kMomentum = 0.9, kRate = 0.1;
   MemoryPool pool;
-  const Stream stream = Stream::on({}), comm_stream = Stream::on({});
-  const auto backend = make_backend(pool, stream), comm_backend = make_backend(pool, comm_stream);
-  Context compute{stream, *backend, pool}, comm{comm_stream, *comm_backend, pool};
-
-  Net net;  // the same first weights on all workers
-  FlatParameters parameters(compute, net.parameters(), net.buffers());
-  Sgd sgd(parameters, {.momentum = 0.0});  // topk sends gradients late, which upsets a momentum
-  Trace trace(worker.rank, {});
-  AveragingOptions options;
-  options.ratio = [](double) { return 0.05; };
-  GradientAveraging sync(worker.communicator, compute, comm, parameters,
-                         topk(worker.communicator.size()),
-                         std::vector<int>(parameters.segments().size(), 0), options, trace);
+  Net net;
+  const auto sgd = [](FlatParameters& parameters) {
+    return std::make_unique<Sgd>(parameters, SgdOptions{.momentum = kMomentum});
+  };
+  DataParallelOptions options;
+  options.method = {"dgc", make_dgc({.local = {.momentum = kMomentum}})};
+  options.averaging.ratio = [](double) { return 0.05; };
+  DataParallel parallel(worker, pool, net.parameters(), net.buffers(), sgd, std::move(options));
 
   Tensor points({64, 2}, DType::f32), inside({64}, DType::i32);
-  constexpr double kRate = 0.5;
-  for (int64_t step = 0; step < 200; ++step) {
-    draw(Philox(1, static_cast<uint64_t>(step), static_cast<uint64_t>(worker.rank)), points,
-         inside);
-    sync.begin({.step = step, .lr = kRate});
-    const Variable loss = cross_entropy(net(Variable(compute, points)), inside);
-    sync.forward_done(loss.value());
-    backward(loss, {.seed = 1.0 / sync.summands()});  // gradients travel meanwhile
-    if (sync.before_update() != Outcome::skipped)
-      sgd.step(compute, kRate, sync.updates(), sync.rules());
-    sync.after_update();
-    if (worker.rank == 0 && step % 40 == 39)
-      std::printf("step %3d: loss %.3f, %d bytes sent instead of %d\n", static_cast<int>(step) + 1,
+  for (uint64_t step = 1; step <= 200; ++step) {
+    draw(Philox(1, step, static_cast<uint64_t>(worker.rank)), points, inside);
+    const Variable loss = cross_entropy(net(Variable(parallel.context(), points)), inside);
+    parallel.step(loss, kRate);
+    if (worker.rank == 0 && step % 40 == 0)
+      std::printf("step %3d: loss %.3f, %d bytes sent instead of %d\n", static_cast<int>(step),
                   static_cast<double>(*loss.value().data<float>()),
-                  static_cast<int>(sync.cost().bytes_sent),
-                  static_cast<int>(sync.cost().bytes_dense));
+                  static_cast<int>(parallel.cost().bytes_sent),
+                  static_cast<int>(parallel.cost().bytes_dense));
   }
 }
 

@@ -1,11 +1,19 @@
 // Tests of training by several workers: N workers with B rows each compute the same as one worker
 // with N·B rows, and scheduling changes no bit.
+#include "distributed/averaging/data_parallel.h"
+
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "compression/methods/methods.h"
 #include "core/train/sgd.h"
-#include "distributed/averaging/gradient_averaging.h"
-#include "distributed/launch.h"
+#include "data/loader.h"
 #include "models/mlp.h"
+#include "models/resnet.h"
+#include "tests/support/error_of.h"
+#include "tests/support/random_images.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
 #include "tests/support/toy_compressors.h"
@@ -139,6 +147,87 @@ TEST(DataParallel, HasTheSameBitsForAnyBuckets) {
     training.averaging.buckets.bucket_bytes = bytes;
     EXPECT_EQ(train(training), expected) << bytes;
   }
+}
+
+DataParallel::MakeOptimizer sgd(const SgdOptions& options) {
+  return
+      [options](FlatParameters& parameters) { return std::make_unique<Sgd>(parameters, options); };
+}
+
+TEST(DataParallel, ALoopOfOnesOwnLearnsWhatTheWiredOneLearns) {
+  const Training training{.workers = 3, .dtype = DType::f32};
+  const std::vector<double> expected = train(training);
+  for (const bool turns : {false, true}) {
+    run_workers(3, {.threads = 1, .turns = turns}, [&](Worker& worker) {
+      MemoryPool pool;
+      Mlp model({.hidden = {16, 8}}, {.inputs = {{"input", {2, 2, 3}}}, .classes = 5});
+      DataParallel parallel(worker, pool, model.parameters(), model.buffers(),
+                            sgd({.momentum = 0.9, .weight_decay = 1e-3}));
+      for (int64_t step = 0; step < kTrainSteps; ++step) {
+        EXPECT_EQ(parallel.context().step, step);
+        const Batch batch = batch_of(step, worker.rank, training);
+        parallel.step(model.forward(parallel.context(), batch, {}).loss, 0.1);
+      }
+      const std::vector<double> weights = values(parallel.parameters().weight());
+      // products of another backend
+      for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(weights[i], expected[i], 1e-5) << i;
+    });
+  }
+}
+
+/// Model, data, method and optimizer come from option structs.
+TEST(DataParallel, TrainsWithoutAConfiguration) {
+  std::vector<std::vector<double>> weights(2);
+  std::vector<double> first;
+  run_workers(2, {.threads = 1}, [&](Worker& worker) {
+    MemoryPool pool;
+    ResNet model({.blocks = {1, 1}, .width = 4, .large_stem = false},
+                 {.inputs = {{"input", {8, 8, 3}}}, .classes = 10});
+    const ImageExamples images(random_images({32, 8, 8, 3}), random_normalization(), DType::f32,
+                               true);
+    Loader loader(images, {.batch = 16, .workers = 2, .rank = worker.rank});
+    DataParallelOptions options{
+        .method = {"dgc", make_dgc({.local = {.momentum = 0.9, .weight_decay = 1e-4}})}};
+    options.averaging.ratio = [](double epoch) { return epoch < 1.0 ? 1.0 : 0.01; };
+    DataParallel parallel(worker, pool, model.parameters(), model.buffers(),
+                          sgd({.momentum = 0.9, .weight_decay = 1e-4}), std::move(options));
+    if (worker.rank == 0) first = values(parallel.parameters().weight());
+    for (int64_t epoch = 0; epoch < 3; ++epoch) {
+      loader.start_epoch(epoch);
+      while (const auto batch = loader.next()) {
+        const Variable loss = model.forward(parallel.context(), *batch, {}).loss;
+        EXPECT_EQ(parallel.step(loss, 0.1, static_cast<double>(epoch)), Outcome::applied);
+        EXPECT_TRUE(std::isfinite(*loss.value().data<float>()));
+      }
+    }
+    EXPECT_LT(parallel.cost().bytes_sent, parallel.cost().bytes_dense);
+    weights[static_cast<size_t>(worker.rank)] = values(parallel.parameters().weight());
+  });
+  EXPECT_EQ(weights[0], weights[1]);
+  EXPECT_NE(weights[0], first);
+}
+
+TEST(DataParallel, ALossThatIsNotFiniteChangesNothing) {
+  run_workers(2, {.threads = 1}, [&](Worker& worker) {
+    MemoryPool pool;
+    ResNet model({.blocks = {1}, .width = 4, .large_stem = false},
+                 {.inputs = {{"input", {4, 4, 3}}}, .classes = 5});
+    DataParallel parallel(worker, pool, model.parameters(), model.buffers(), sgd({}));
+    Batch batch;
+    batch.inputs = {random_tensor({2, 4, 4, 3}, 1, DType::f32)};
+    batch.targets = Tensor({2}, DType::i32);
+    const auto step = [&] {
+      return parallel.step(model.forward(parallel.context(), batch, {}).loss, 0.1);
+    };
+    EXPECT_EQ(step(), Outcome::applied);
+    const std::vector<double> weights = values(parallel.parameters().weight());
+    const std::vector<double> buffers = values(parallel.parameters().buffer_arena());
+    if (worker.rank == 1) batch.targets.data<int32_t>()[0] = 1000;  // not a class, so NaN
+    EXPECT_EQ(step(), Outcome::skipped);
+    EXPECT_EQ(values(parallel.parameters().weight()), weights);
+    EXPECT_EQ(values(parallel.parameters().buffer_arena()), buffers);
+    EXPECT_NE(error_of([&] { parallel.step({}, 0.1); }), "no error");
+  });
 }
 
 }  // namespace

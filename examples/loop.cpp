@@ -35,13 +35,13 @@ void train(Worker& worker) {
   constexpr double kMomentum = 0.9, kRate = 0.1;
   MemoryPool pool;
   Net net;
-  const auto sgd = [](FlatParameters& parameters) {
-    return std::make_unique<Sgd>(parameters, SgdOptions{.momentum = kMomentum});
-  };
   DataParallelOptions options;
   options.method = {"dgc", make_dgc({.local = {.momentum = kMomentum}})};
-  options.averaging.ratio = [](double) { return 0.05; };
-  DataParallel parallel(worker, pool, net.parameters(), net.buffers(), sgd, std::move(options));
+  options.averaging.ratio = [](double /*epoch*/) { return 0.05; };
+  DataParallel parallel(
+      worker, pool, net.parameters(), net.buffers(),
+      [](auto& all) { return std::make_unique<Sgd>(all, SgdOptions{.momentum = kMomentum}); },
+      std::move(options));
 
   Tensor points({64, 2}, DType::f32), inside({64}, DType::i32);
   for (uint64_t step = 1; step <= 200; ++step) {

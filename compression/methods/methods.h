@@ -13,8 +13,7 @@
 
 namespace wisp {
 
-// ---------------------------------------------------------------- codes published with
-// Feedback::ef
+// ---------------------------------------- codes published with error feedback (Feedback::ef)
 
 struct TopkOptions {
   bool sampled = false;      // 0.8 k to k elements, by a sampled threshold; false: exactly k
@@ -61,7 +60,7 @@ std::unique_ptr<Code> make_fft(FftOptions options = {}, const Config& places = {
 
 std::unique_ptr<Code> make_ef_signsgd();
 
-// ---------------------------------------------------------------- codes published without feedback
+// ---------------------------------------- codes published without feedback
 
 struct QsgdOptions {
   int levels = 7;       // levels beside 0, at most 127
@@ -84,7 +83,7 @@ std::unique_ptr<Code> make_natural(int bits = 9, const Config& places = {});
 std::unique_ptr<Code> make_fp16();
 std::unique_ptr<Code> make_bf16();
 
-// ---------------------------------------------------------------- methods with state of their own
+// ---------------------------------------- methods with state of their own
 
 struct DgcOptions {
   LocalMomentum local;   // as the optimizer's

@@ -44,8 +44,9 @@ DataParallel::DataParallel(Worker& worker, MemoryPool& pool, std::vector<Paramet
       optimizer_(optimizer(parameters_)),
       kept_(context_.empty(parameters_.buffer_arena().shape(), parameters_.dtype())),
       trace_(worker.rank, {}) {
-  WISP_CHECK(!pool.device().is_cuda(), "DataParallel: the pool lies on ", pool.device().str(),
-             ", expected the CPU");
+  WISP_CHECK(!pool.device().is_cuda() || worker.communicator.move_devices(comm_stream_, pool),
+             "DataParallel: these workers cannot exchange memory of ", pool.device().str(),
+             "; threads of one process with one pool can");
   copy(stream_, parameters_.buffer_arena(), kept_);
   std::vector<int> method_of = assign(parameters_.segments(), options.method.compressor.get());
   std::vector<Method> methods;

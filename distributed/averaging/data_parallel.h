@@ -1,6 +1,6 @@
 // Data parallelism for a training loop of one's own. A worker makes one object, which owns all that
-// training needs beside model and data, and calls step() with each loss. It works on the CPU, in
-// f32. Belongs to its worker's thread.
+// training needs beside model and data, and calls step() with each loss. It works in f32. Belongs
+// to its worker's thread.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ class DataParallel {
 
   /// Takes the parameters and buffers of a model. The model outlives this object, and `pool`, which
   /// gets all memory, outlives the model. All workers begin with the same weights, because a first
-  /// weight depends on seed, parameter's name and index alone. Throws Error unless the pool is the
-  /// CPU's.
+  /// weight depends on seed, parameter's name and index alone. If the pool is a device's, the
+  /// workers are threads of one process and share it; throws Error otherwise.
   DataParallel(Worker& worker, MemoryPool& pool, std::vector<Parameter*> parameters,
                std::vector<Buffer*> buffers, const MakeOptimizer& optimizer,
                DataParallelOptions options = {});

@@ -8,10 +8,12 @@
 #include <limits>
 
 #include "compression/methods/methods.h"
+#include "core/copy.h"
 #include "core/train/sgd.h"
 #include "data/loader.h"
 #include "models/mlp.h"
 #include "models/resnet.h"
+#include "tests/support/devices.h"
 #include "tests/support/error_of.h"
 #include "tests/support/random_images.h"
 #include "tests/support/tensors.h"
@@ -173,6 +175,39 @@ TEST(DataParallel, ALoopOfOnesOwnLearnsWhatTheWiredOneLearns) {
       for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(weights[i], expected[i], 1e-5) << i;
     });
   }
+}
+
+/// The weights after some steps of workers that share a pool of `device`.
+std::vector<double> learned_on(Device device) {
+  std::vector<double> weights;
+  MemoryPool pool(device);
+  run_workers(2, {.threads = 1}, [&](Worker& worker) {
+    Mlp model({.hidden = {16, 8}}, {.inputs = {{"input", {2, 2, 3}}}, .classes = 5});
+    DataParallelOptions options{.method = {"fp16", with_feedback("fp16", make_fp16(), {})}};
+    DataParallel parallel(worker, pool, model.parameters(), model.buffers(), sgd({.momentum = 0.9}),
+                          std::move(options));
+    Context& context = parallel.context();
+    const auto upload = [&](const Tensor& host) {
+      const Tensor x = context.empty(host.shape(), host.dtype());
+      copy_now(context.stream, host, x);
+      return x;
+    };
+    for (int64_t step = 0; step < kTrainSteps; ++step) {
+      Batch batch = batch_of(step, worker.rank, {.workers = 2, .dtype = DType::f32});
+      for (Tensor* x : {&batch.inputs[0], &batch.targets}) *x = upload(*x);
+      parallel.step(model.forward(context, batch, {}).loss, 0.1);
+    }
+    const Tensor found = fetch(context.stream, parallel.parameters().weight());
+    if (worker.rank == 0) weights = values(found);
+  });
+  return weights;
+}
+
+TEST_F(DeviceTest, ALoopOfOnesOwnLearnsOnADeviceToo) {
+  const std::vector<double> expected = learned_on({}), found = learned_on(first_device());
+  ASSERT_EQ(found.size(), expected.size());
+  // products of other libraries, and gradients of 11 bits
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4) << i;
 }
 
 /// Model, data, method and optimizer come from option structs.

@@ -10,47 +10,14 @@
 #include <string>
 
 #include "core/autograd.h"
+#include "core/convolutions.h"
+#include "core/norms.h"
+#include "core/pools.h"
+#include "core/products.h"
 #include "core/real_fft.h"
 #include "core/rnn.h"
-#include "core/tensor/axes.h"
 
 namespace wisp {
-
-struct ConvSpec {
-  int64_t batch = 0, height = 0, width = 0, in_channels = 0, out_channels = 0;
-  Axes kernel = 1, stride = 1, pad = 0, dilation = 1;
-  int64_t groups = 1;
-
-  /// Extent of a dilated window, in positions.
-  Axes reach() const { return {dilation.h * (kernel.h - 1) + 1, dilation.w * (kernel.w - 1) + 1}; }
-  int64_t out_height() const { return (height + 2 * pad.h - reach().h) / stride.h + 1; }
-  int64_t out_width() const { return (width + 2 * pad.w - reach().w) / stride.w + 1; }
-  bool operator==(const ConvSpec&) const = default;
-};
-
-/// C (m, n) = op(A) (m, k) · op(B) (k, n), row-major. A transposed A is stored as (k, m), a
-/// transposed B as (n, k). If A is bf16, B and C may each be bf16 or f32.
-struct GemmSpec {
-  int64_t m = 0, n = 0, k = 0;
-  bool transpose_a = false, transpose_b = false;
-  bool operator==(const GemmSpec&) const = default;
-};
-
-struct PoolSpec {
-  int64_t batch = 0, height = 0, width = 0, channels = 0;
-  int64_t kernel = 1, stride = 1, pad = 0;
-
-  int64_t out_height() const { return (height + 2 * pad - kernel) / stride + 1; }
-  int64_t out_width() const { return (width + 2 * pad - kernel) / stride + 1; }
-};
-
-/// The rows are all positions of all images, (N·H·W, C).
-struct BatchNormSpec {
-  int64_t rows = 0, channels = 0;
-  double epsilon = 1e-5;
-  bool relu = false;      // y = max(0, ·) after scale, shift and residual
-  bool residual = false;  // a tensor of x's shape is added before the ReLU
-};
 
 /// Number of library objects that a backend caches by shape. All objects of a step must fit, or
 /// each step makes them anew. A convolution needs three objects. ResNet-50 has 68 convolutions of

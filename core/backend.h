@@ -1,23 +1,24 @@
-// The interface to vendor libraries. A context has one backend, which caches the library's objects;
-// only the context's thread may use it. Images are N, H, W, C; convolution weights are O, kH, kW,
-// I/groups. The activations of a call and their gradients have one type. Weights, statistics and
-// their gradients have wide_of() that type. With bf16 activations, convolutions and products round
-// their factors to bf16, add in f32 and round the result once; everything else is computed in f32.
+// The interface to vendor libraries: one object for each kind of op. A context has one backend,
+// which caches the library's objects; only the context's thread may use it. The activations of a
+// call and their gradients have one type. Weights, statistics and their gradients have wide_of()
+// that type. With bf16 activations, convolutions and products round their factors to bf16, add in
+// f32 and round the result once; everything else is computed in f32.
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 
-#include "core/autograd.h"
-#include "core/convolutions.h"
-#include "core/norms.h"
-#include "core/pools.h"
-#include "core/products.h"
-#include "core/real_fft.h"
-#include "core/rnn.h"
+#include "core/device/stream.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
+
+class Products;
+class Convolutions;
+class Pools;
+class Norms;
+class RecurrentLayers;
+class RealFft;
 
 /// Number of library objects that a backend caches by shape. All objects of a step must fit, or
 /// each step makes them anew. A convolution needs three objects. ResNet-50 has 68 convolutions of
@@ -42,73 +43,11 @@ class Backend {
   /// bf16 weights in conv2d(), conv2d_dx() and the recurrent layers; gemm() always accepts both.
   virtual bool reads_rounded_weights() const { return false; }
 
-  /// Writes op(A) · op(B) to C, or adds it.
-  virtual void gemm(const Stream&, const GemmSpec&, const Tensor& a, const Tensor& b,
-                    GradSlot c) = 0;
-  /// gemm() into a new C, with `bias` (n) added to each row before C is rounded, which saves a pass
-  /// over C. Returns false and does nothing if the library has no such product.
-  virtual bool gemm_bias(const Stream&, const GemmSpec&, const Tensor& /*a*/, const Tensor& /*b*/,
-                         const Tensor& /*bias*/, const Tensor& /*c*/) {
-    return false;
-  }
-
-  /// A convolution, and its gradients with respect to x and w.
-  virtual void conv2d(const Stream&, const ConvSpec&, const Tensor& x, const Tensor& w,
-                      Tensor& y) = 0;
-  virtual void conv2d_dx(const Stream&, const ConvSpec&, const Tensor& dy, const Tensor& w,
-                         GradSlot dx) = 0;
-  virtual void conv2d_dw(const Stream&, const ConvSpec&, const Tensor& x, const Tensor& dy,
-                         GradSlot dw) = 0;
-
-  /// `argmax` (i32, y's shape) gets the flat position in x of each maximum. Padding never wins.
-  virtual void max_pool(const Stream&, const PoolSpec&, const Tensor& x, Tensor& y,
-                        Tensor& argmax) = 0;
-  virtual void max_pool_dx(const Stream&, const PoolSpec&, const Tensor& dy, const Tensor& argmax,
-                           GradSlot dx) = 0;
-  /// Mean over the window. Padding counts as zeros, so the divisor is kernel².
-  virtual void avg_pool(const Stream&, const PoolSpec&, const Tensor& x, Tensor& y) = 0;
-  virtual void avg_pool_dx(const Stream&, const PoolSpec&, const Tensor& dy, GradSlot dx) = 0;
-
-  /// Bytes of `mask`, in which batch_norm() marks the elements that ReLU passed on. 0 if there is
-  /// no ReLU, or the backend keeps no mask.
-  virtual int64_t relu_mask_bytes(const BatchNormSpec&, DType /*activations*/) const { return 0; }
-  /// Batch normalisation in training, by batch statistics. `mean` and `inv_std` (C) are kept for
-  /// the backward pass. The running statistics move by `momentum` towards the batch's; the running
-  /// variance has divisor rows - 1. `mask` is (relu_mask_bytes) u8, or undefined if that is 0.
-  virtual void batch_norm(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& gamma,
-                          const Tensor& beta, const Tensor* residual, double momentum,
-                          Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
-                          Tensor& y, Tensor& mask) = 0;
-  /// Batch normalisation in an evaluation, by running statistics.
-  virtual void batch_norm_eval(const Stream&, const BatchNormSpec&, const Tensor& x,
-                               const Tensor& gamma, const Tensor& beta, const Tensor* residual,
-                               const Tensor& running_mean, const Tensor& running_var,
-                               Tensor& y) = 0;
-  /// A null slot means that its gradient is not wanted. `passed` is the mask, or y if there is no
-  /// mask. It is read only if spec.relu is set, d_residual written only if spec.residual is.
-  virtual void batch_norm_dx(const Stream&, const BatchNormSpec&, const Tensor& x,
-                             const Tensor& passed, const Tensor& dy, const Tensor& gamma,
-                             const Tensor& mean, const Tensor& inv_std, GradSlot* dx,
-                             GradSlot* d_residual, GradSlot* d_gamma, GradSlot* d_beta) = 0;
-
-  /// Bytes of `saved`, which rnn() fills for the backward pass. rnn_dx() also leaves in it the data
-  /// for rnn_dw().
-  virtual int64_t rnn_saved_bytes(const RnnSpec&, DType activations) const = 0;
-  /// `weights` has one entry per direction. `after` gets each sequence's state after its last
-  /// position (second direction: after its first). `saved` is (rnn_saved_bytes) u8, or undefined if
-  /// no backward pass follows.
-  virtual void rnn(const Stream&, const RnnSpec&, const Tensor& x,
-                   std::span<const RnnWeights> weights, const RnnState& before, Tensor& y,
-                   RnnState& after, Tensor& saved) = 0;
-  /// `dx` may be null. No gradient reaches the states.
-  virtual void rnn_dx(const Stream&, const RnnSpec&, const Tensor& y, const Tensor& dy,
-                      std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
-                      GradSlot* dx) = 0;
-  /// Call it after rnn_dx(), which may have had a null dx.
-  virtual void rnn_dw(const Stream&, const RnnSpec&, const Tensor& x, const Tensor& y,
-                      const RnnState& before, const Tensor& saved,
-                      std::span<const RnnGradients> gradients) = 0;
-
+  virtual Products& products() = 0;
+  virtual Convolutions& convolutions() = 0;
+  virtual Pools& pools() = 0;
+  virtual Norms& norms() = 0;
+  virtual RecurrentLayers& recurrent() = 0;
   virtual RealFft& fft() = 0;
 };
 

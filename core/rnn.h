@@ -1,7 +1,9 @@
-// A recurrent layer's cell, shape, weights and state. All types are plain values.
+// A recurrent layer's cell, shape, weights and state, which are plain values, and the backend's
+// object for such layers (core/backend.h).
 #pragma once
 
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "core/autograd.h"
@@ -56,6 +58,28 @@ struct RnnWeights {
 /// Destinations of the weights' gradients; `into` is undefined for one that is not wanted.
 struct RnnGradients {
   GradSlot input, recurrent, input_bias, recurrent_bias;
+};
+
+class RecurrentLayers {
+ public:
+  virtual ~RecurrentLayers() = default;
+  /// Bytes of `saved`, which rnn() fills for the backward pass. rnn_dx() also leaves in it the data
+  /// for rnn_dw().
+  virtual int64_t rnn_saved_bytes(const RnnSpec&, DType activations) const = 0;
+  /// `weights` has one entry per direction. `after` gets each sequence's state after its last
+  /// position (second direction: after its first). `saved` is (rnn_saved_bytes) u8, or undefined if
+  /// no backward pass follows.
+  virtual void rnn(const Stream&, const RnnSpec&, const Tensor& x,
+                   std::span<const RnnWeights> weights, const RnnState& before, Tensor& y,
+                   RnnState& after, Tensor& saved) = 0;
+  /// `dx` may be null. No gradient reaches the states.
+  virtual void rnn_dx(const Stream&, const RnnSpec&, const Tensor& y, const Tensor& dy,
+                      std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
+                      GradSlot* dx) = 0;
+  /// Call it after rnn_dx(), which may have had a null dx.
+  virtual void rnn_dw(const Stream&, const RnnSpec&, const Tensor& x, const Tensor& y,
+                      const RnnState& before, const Tensor& saved,
+                      std::span<const RnnGradients> gradients) = 0;
 };
 
 }  // namespace wisp

@@ -346,7 +346,7 @@ stage_sanitize() {
   else
     for tool in memcheck racecheck initcheck; do
       # recurrent layers use NVIDIA's own kernels, which are not clean under the other tools
-      [[ $tool == memcheck ]] && filter="$tests:*KernelBackend*" || filter=$tests
+      [[ $tool == memcheck ]] && filter="$tests:*OwnKernels*" || filter=$tests
       part "$tool" sanitized "$tool" core/core_test "$filter"
     done
     part methods sanitized memcheck distributed/distributed_test "$bench"

@@ -10,6 +10,7 @@
 #include "core/backend.h"
 #include "core/loops/device_table.h"
 #include "core/loops/parallel.h"
+#include "core/products.h"
 #include "core/train/norm.h"
 
 namespace wisp {
@@ -206,8 +207,8 @@ void LowRank::multiply(Context& context, const Unit& unit, Factor factor) const 
                         .n = p ? matrix.rows : matrix.columns,
                         .k = p ? matrix.columns : matrix.rows,
                         .transpose_b = p};
-    context.backend.gemm(context.stream, spec, p ? matrix.q : matrix.p, matrix.m,
-                         {matrix.factor(factor), false});
+    context.backend.products().gemm(context.stream, spec, p ? matrix.q : matrix.p, matrix.m,
+                                    {matrix.factor(factor), false});
   });
 }
 
@@ -245,7 +246,7 @@ void LowRank::receive(Context& context, const Unit& unit, Factor factor,
 /// into <- P Qᵀ; `into` may also accumulate.
 void LowRank::product(Context& context, const Matrix& matrix, const GradSlot& into) {
   const GemmSpec spec{.m = matrix.rows, .n = matrix.columns, .k = matrix.rank, .transpose_a = true};
-  context.backend.gemm(context.stream, spec, matrix.p, matrix.q, into);
+  context.backend.products().gemm(context.stream, spec, matrix.p, matrix.q, into);
 }
 
 void LowRank::keep_unsent(Context& context, const Unit& unit) const {

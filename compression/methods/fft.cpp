@@ -21,6 +21,7 @@
 #include "compression/sparse/spectrum_wire.h"
 #include "core/backend.h"
 #include "core/loops/parallel_rows.h"
+#include "core/real_fft.h"
 
 namespace wisp {
 namespace {

@@ -4,7 +4,7 @@
 // threads. Called inside the stream's tasks.
 #pragma once
 
-#include "core/backend.h"
+#include "core/norms.h"
 
 namespace wisp {
 

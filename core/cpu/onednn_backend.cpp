@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/base/recently_used.h"
 #include "core/cpu/batch_norm.h"
 #include "core/cpu/block_product.h"
@@ -17,6 +18,7 @@
 #include "core/cpu/onednn_gemm.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/rnn.h"
+#include "core/real_fft.h"
 
 namespace wisp {
 namespace {
@@ -44,31 +46,7 @@ BatchNormTarget<T> target_of(const GradSlot& slot) {
   return {slot.into.data<T>(), slot.accumulate};
 }
 
-/// The library's instruction set, with the names of ONEDNN_MAX_CPU_ISA.
-std::string instruction_set() {
-  switch (const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::sse41:
-      return "SSE41";
-    case dnnl::cpu_isa::avx:
-      return "AVX";
-    case dnnl::cpu_isa::avx2:
-      return "AVX2";
-    case dnnl::cpu_isa::avx2_vnni:
-      return "AVX2_VNNI";
-    case dnnl::cpu_isa::avx512_core:
-      return "AVX512_CORE";
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return "AVX512_CORE_VNNI";
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return "AVX512_CORE_BF16";
-    case dnnl::cpu_isa::avx512_core_amx:
-      return "AVX512_CORE_AMX";
-    default:
-      return std::to_string(static_cast<int>(isa));
-  }
-}
-
-class OnednnBackend final : public Backend {
+class OnednnBackend final : public Backend, Products, Convolutions, Pools, Norms, RecurrentLayers {
  public:
   OnednnBackend(MemoryPool& pool, int64_t stream_id)
       : pool_(pool),
@@ -90,9 +68,16 @@ class OnednnBackend final : public Backend {
   int64_t workspace_bytes() const override { return workspace_.defined() ? workspace_.bytes() : 0; }
   int64_t kept_objects() const override { return ops_.size(); }
 
+  Products& products() override { return *this; }
+  Convolutions& convolutions() override { return *this; }
+  Pools& pools() override { return *this; }
+  Norms& norms() override { return *this; }
+  RecurrentLayers& recurrent() override { return *this; }
+  RealFft& fft() override { return *fft_; }
+
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
-    if (a.dtype() == DType::f64) return reference_->gemm(stream, spec, a, b, c);
+    if (a.dtype() == DType::f64) return reference_->products().gemm(stream, spec, a, b, c);
     if (a.dtype() == DType::bf16) return submit_bf16_gemm(stream, spec, a, b, c);
     stream.submit([=] {
       const dnnl::status status =
@@ -107,25 +92,27 @@ class OnednnBackend final : public Backend {
 
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
               Tensor& y) override {
-    if (x.dtype() == DType::f64) return reference_->conv2d(stream, spec, x, w, y);
+    if (x.dtype() == DType::f64) return reference_->convolutions().conv2d(stream, spec, x, w, y);
     submit_conv(stream, ConvPass::forward, spec, x, w, {y, false});
   }
 
   void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
                  GradSlot dx) override {
-    if (dy.dtype() == DType::f64) return reference_->conv2d_dx(stream, spec, dy, w, dx);
+    if (dy.dtype() == DType::f64)
+      return reference_->convolutions().conv2d_dx(stream, spec, dy, w, dx);
     submit_conv(stream, ConvPass::dx, spec, dy, w, dx);
   }
 
   void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
                  GradSlot dw) override {
-    if (x.dtype() == DType::f64) return reference_->conv2d_dw(stream, spec, x, dy, dw);
+    if (x.dtype() == DType::f64)
+      return reference_->convolutions().conv2d_dw(stream, spec, x, dy, dw);
     submit_conv(stream, ConvPass::dw, spec, x, dy, dw);
   }
 
   void max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
                 Tensor& argmax) override {
-    if (x.dtype() == DType::f64) return reference_->max_pool(stream, spec, x, y, argmax);
+    if (x.dtype() == DType::f64) return reference_->pools().max_pool(stream, spec, x, y, argmax);
     submit(stream, x, [=](auto zero) {
       using T = decltype(zero);
       max_pool_forward(spec, x.data<T>(), y.data<T>(), argmax.data<int32_t>());
@@ -134,7 +121,8 @@ class OnednnBackend final : public Backend {
 
   void max_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    const Tensor& argmax, GradSlot dx) override {
-    if (dy.dtype() == DType::f64) return reference_->max_pool_dx(stream, spec, dy, argmax, dx);
+    if (dy.dtype() == DType::f64)
+      return reference_->pools().max_pool_dx(stream, spec, dy, argmax, dx);
     submit(stream, dy, [=](auto zero) {
       using T = decltype(zero);
       max_pool_backward(spec, dy.data<T>(), argmax.data<int32_t>(), dx.into.data<T>(),
@@ -143,7 +131,7 @@ class OnednnBackend final : public Backend {
   }
 
   void avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) override {
-    if (x.dtype() == DType::f64) return reference_->avg_pool(stream, spec, x, y);
+    if (x.dtype() == DType::f64) return reference_->pools().avg_pool(stream, spec, x, y);
     submit(stream, x, [=](auto zero) {
       using T = decltype(zero);
       avg_pool_forward(spec, x.data<T>(), y.data<T>());
@@ -152,7 +140,7 @@ class OnednnBackend final : public Backend {
 
   void avg_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    GradSlot dx) override {
-    if (dy.dtype() == DType::f64) return reference_->avg_pool_dx(stream, spec, dy, dx);
+    if (dy.dtype() == DType::f64) return reference_->pools().avg_pool_dx(stream, spec, dy, dx);
     submit(stream, dy, [=](auto zero) {
       using T = decltype(zero);
       avg_pool_backward(spec, dy.data<T>(), dx.into.data<T>(), dx.accumulate);
@@ -164,8 +152,8 @@ class OnednnBackend final : public Backend {
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
                   Tensor& y, Tensor& no_mask) override {
     if (x.dtype() == DType::f64)
-      return reference_->batch_norm(stream, spec, x, gamma, beta, residual, momentum, running_mean,
-                                    running_var, mean, inv_std, y, no_mask);
+      return reference_->norms().batch_norm(stream, spec, x, gamma, beta, residual, momentum,
+                                            running_mean, running_var, mean, inv_std, y, no_mask);
     submit(stream, x, [=, this, added = spec.residual ? *residual : Tensor()](auto zero) {
       using T = decltype(zero);
       float* scratch = batch_norm_workspace(spec);
@@ -188,8 +176,8 @@ class OnednnBackend final : public Backend {
                        const Tensor& gamma, const Tensor& beta, const Tensor* residual,
                        const Tensor& running_mean, const Tensor& running_var, Tensor& y) override {
     if (x.dtype() == DType::f64)
-      return reference_->batch_norm_eval(stream, spec, x, gamma, beta, residual, running_mean,
-                                         running_var, y);
+      return reference_->norms().batch_norm_eval(stream, spec, x, gamma, beta, residual,
+                                                 running_mean, running_var, y);
     submit(stream, x, [=, this, added = spec.residual ? *residual : Tensor()](auto zero) {
       using T = decltype(zero);
       float* inv_std = batch_norm_workspace(spec);
@@ -207,8 +195,8 @@ class OnednnBackend final : public Backend {
                      const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
                      GradSlot* d_beta) override {
     if (x.dtype() == DType::f64)
-      return reference_->batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx, d_residual,
-                                       d_gamma, d_beta);
+      return reference_->norms().batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx,
+                                               d_residual, d_gamma, d_beta);
     submit(stream, x,
            [=, this, dx_slot = slot_or_none(dx),
             residual_slot = slot_or_none(spec.residual ? d_residual : nullptr),
@@ -229,7 +217,7 @@ class OnednnBackend final : public Backend {
   }
 
   int64_t rnn_saved_bytes(const RnnSpec& spec, DType activations) const override {
-    if (!own_rnn(activations)) return reference_->rnn_saved_bytes(spec, activations);
+    if (!own_rnn(activations)) return reference_->recurrent().rnn_saved_bytes(spec, activations);
     return activations == DType::bf16 ? rnn_kept_bytes<BFloat16>(spec)
                                       : rnn_kept_bytes<float>(spec);
   }
@@ -238,7 +226,7 @@ class OnednnBackend final : public Backend {
            std::span<const RnnWeights> weights, const RnnState& before, Tensor& y, RnnState& after,
            Tensor& saved) override {
     if (!own_rnn(x.dtype()))
-      return reference_->rnn(stream, spec, x, weights, before, y, after, saved);
+      return reference_->recurrent().rnn(stream, spec, x, weights, before, y, after, saved);
     submit(stream, x, [=, this, kept = saved, layers = copy_of(weights)](auto zero) {
       using T = decltype(zero);
       rnn_forward<T>(spec, x, layers, before, y, after, kept,
@@ -250,7 +238,7 @@ class OnednnBackend final : public Backend {
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
               GradSlot* dx) override {
     if (!own_rnn(y.dtype()))
-      return reference_->rnn_dx(stream, spec, y, dy, weights, before, saved, dx);
+      return reference_->recurrent().rnn_dx(stream, spec, y, dy, weights, before, saved, dx);
     submit(stream, y, [=, this, slot = slot_or_none(dx), layers = copy_of(weights)](auto zero) {
       using T = decltype(zero);
       wisp::rnn_dx<T>(spec, y, dy, layers, before, saved, slot,
@@ -262,15 +250,13 @@ class OnednnBackend final : public Backend {
               const RnnState& before, const Tensor& saved,
               std::span<const RnnGradients> gradients) override {
     if (!own_rnn(x.dtype()))
-      return reference_->rnn_dw(stream, spec, x, y, before, saved, gradients);
+      return reference_->recurrent().rnn_dw(stream, spec, x, y, before, saved, gradients);
     submit(stream, x, [=, this, slots = copy_of(gradients)](auto zero) {
       using T = decltype(zero);
       wisp::rnn_dw<T>(spec, x, y, before, saved, slots,
                       workspace(rnn_workspace<T>(spec, RnnPass::dw)));
     });
   }
-
-  RealFft& fft() override { return *fft_; }
 
  private:
   // a primitive is for one number of threads

@@ -1,7 +1,7 @@
 // Convolutions by oneDNN. Each is made and used by one thread.
 #pragma once
 
-#include "core/backend.h"
+#include "core/convolutions.h"
 #include "core/cpu/onednn_op.h"
 
 namespace wisp {

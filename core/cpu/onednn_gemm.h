@@ -1,8 +1,8 @@
 // Matrix products in bf16 by oneDNN; f32 uses its sgemm. Each is made and used by one thread.
 #pragma once
 
-#include "core/backend.h"
 #include "core/cpu/onednn_op.h"
+#include "core/products.h"
 
 namespace wisp {
 

@@ -108,4 +108,27 @@ void OnednnOp::run(const dnnl::stream& stream, std::byte* first, std::byte* seco
   store.primitive.execute(stream, store.arguments);
 }
 
+std::string instruction_set() {
+  switch (const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41:
+      return "SSE41";
+    case dnnl::cpu_isa::avx:
+      return "AVX";
+    case dnnl::cpu_isa::avx2:
+      return "AVX2";
+    case dnnl::cpu_isa::avx2_vnni:
+      return "AVX2_VNNI";
+    case dnnl::cpu_isa::avx512_core:
+      return "AVX512_CORE";
+    case dnnl::cpu_isa::avx512_core_vnni:
+      return "AVX512_CORE_VNNI";
+    case dnnl::cpu_isa::avx512_core_bf16:
+      return "AVX512_CORE_BF16";
+    case dnnl::cpu_isa::avx512_core_amx:
+      return "AVX512_CORE_AMX";
+    default:
+      return std::to_string(static_cast<int>(isa));
+  }
+}
+
 }  // namespace wisp

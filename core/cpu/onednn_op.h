@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,9 @@ dnnl::memory::data_type onednn_type(DType dtype);
 /// Attributes for a scratchpad of the caller, because the library's own belongs to the thread that
 /// made the primitive.
 dnnl::primitive_attr own_scratchpad();
+
+/// The library's instruction set, with the names of ONEDNN_MAX_CPU_ISA.
+std::string instruction_set();
 
 class OnednnOp {
  public:

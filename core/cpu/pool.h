@@ -3,7 +3,7 @@
 // not depend on the number of threads. Called inside the stream's tasks.
 #pragma once
 
-#include "core/backend.h"
+#include "core/pools.h"
 
 namespace wisp {
 

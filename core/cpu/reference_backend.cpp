@@ -5,10 +5,13 @@
 #include <utility>
 
 #include "core/backend.h"
+#include "core/convolutions.h"
 #include "core/cpu/reference_batch_norm.h"
 #include "core/cpu/reference_operands.h"
 #include "core/cpu/reference_pool.h"
 #include "core/cpu/reference_rnn.h"
+#include "core/products.h"
+#include "core/real_fft.h"
 
 namespace wisp {
 namespace {
@@ -128,9 +131,20 @@ void conv2d_dw(const ConvSpec& s, const T* x, const T* dy, const Target<T>& dw) 
 
 // ---- the backend
 
-class ReferenceBackend final : public Backend {
+class ReferenceBackend final : public Backend,
+                               Products,
+                               Convolutions,
+                               Pools,
+                               Norms,
+                               RecurrentLayers {
  public:
   std::string name() const override { return "reference"; }
+  Products& products() override { return *this; }
+  Convolutions& convolutions() override { return *this; }
+  Pools& pools() override { return *this; }
+  Norms& norms() override { return *this; }
+  RecurrentLayers& recurrent() override { return *this; }
+  RealFft& fft() override { return *fft_; }
 
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
@@ -321,8 +335,6 @@ class ReferenceBackend final : public Backend {
       }
     });
   }
-
-  RealFft& fft() override { return *fft_; }
 
  private:
   template <class T>

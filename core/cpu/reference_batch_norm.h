@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/backend.h"
 #include "core/cpu/reference_operands.h"
+#include "core/norms.h"
 
 namespace wisp {
 

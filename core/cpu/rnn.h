@@ -1,6 +1,6 @@
 // Recurrent layers on packed products (core/cpu/packed_product.h), for activations of f32 and bf16.
-// Arguments are as in Backend. `workspace` has rnn_workspace() bytes, aligned to 64. Called inside
-// the stream's tasks.
+// Arguments are as in RecurrentLayers. `workspace` has rnn_workspace() bytes, aligned to 64. Called
+// inside the stream's tasks.
 #pragma once
 
 #include <span>

@@ -2,9 +2,28 @@
 
 #include "core/device/device_remarks.h"
 #include "core/device/device_work.h"
+#include "core/kernels/direct_conv.h"
 #include "core/ops/gradient.h"
 
 namespace wisp::cuda {
+
+void Convolutions::conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x,
+                          const Tensor& w, Tensor& y) {
+  if (x.dtype() == DType::f64) return direct_conv2d(stream, spec, x, w, y);
+  run(stream, ConvPass::forward, spec, x, in_type(x.dtype(), w, stream, pool_), {y, false});
+}
+
+void Convolutions::conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy,
+                             const Tensor& w, GradSlot dx) {
+  if (dy.dtype() == DType::f64) return direct_conv2d_dx(stream, spec, dy, w, dx);
+  run(stream, ConvPass::dx, spec, dy, in_type(dy.dtype(), w, stream, pool_), dx);
+}
+
+void Convolutions::conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x,
+                             const Tensor& dy, GradSlot dw) {
+  if (x.dtype() == DType::f64) return direct_conv2d_dw(stream, spec, x, dy, dw);
+  run(stream, ConvPass::dw, spec, x, dy, dw);
+}
 
 void Convolutions::run(const Stream& stream, ConvPass pass, const ConvSpec& spec,
                        const Tensor& first, const Tensor& second, const GradSlot& result) {
@@ -13,8 +32,8 @@ void Convolutions::run(const Stream& stream, ConvPass pass, const ConvSpec& spec
   remark(cudnn_.refusal() + "; it runs in f32, which is several times slower");
   count_device_work({.fallbacks = 1});
   const bool tf32 = true;  // exact, because a factor in bf16 has fewer bits than one in TF32
-  const bool done =
-      run_as_is(stream, pass, spec, tf32, widened(stream, first), widened(stream, second), result);
+  const bool done = run_as_is(stream, pass, spec, tf32, in_type(DType::f32, first, stream, pool_),
+                              in_type(DType::f32, second, stream, pool_), result);
   WISP_CHECK(done, cudnn_.refusal());
 }
 
@@ -27,16 +46,10 @@ bool Convolutions::run_as_is(const Stream& stream, ConvPass pass, const ConvSpec
     if (cudnn_.run(stream, pass, spec, tf32, first, second, result)) return true;
     if (!result.accumulate) return false;
   }
-  const Tensor sums = temporary(result.into.shape(), first.dtype());
+  const Tensor sums(result.into.shape(), first.dtype(), pool_, stream.id());
   if (!cudnn_.run(stream, pass, spec, tf32, first, second, {sums, false})) return false;
   deposit(stream, sums, result);
   return true;
-}
-
-Tensor Convolutions::widened(const Stream& stream, const Tensor& x) const {
-  const Tensor copy = temporary(x.shape(), DType::f32);
-  deposit(stream, x, {copy, false});
-  return copy;
 }
 
 }  // namespace wisp::cuda

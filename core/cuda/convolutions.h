@@ -1,17 +1,25 @@
-// Convolutions on CUDA devices in f32 and bf16: cuDNN's, and ways around the ones that it lacks.
-// Belongs to its stream's thread.
+// Convolutions on CUDA devices: cuDNN's in f32 and bf16, with ways around the ones that it lacks,
+// and our own in f64. Weights are rounded to the type of images in bf16. Belongs to its stream's
+// thread.
 #pragma once
 
+#include "core/backend.h"
 #include "core/cuda/cudnn.h"
 
 namespace wisp::cuda {
 
-class Convolutions {
+class Convolutions final : public wisp::Convolutions {
  public:
-  /// Convolutions on the stream with that id. Temporaries come from `pool`, the library's workspace
-  /// is `workspace`.
-  Convolutions(MemoryPool& pool, int64_t stream_id, Workspace& workspace, const GpuMath& math)
-      : pool_(pool), stream_id_(stream_id), math_(math), cudnn_(workspace, math.deterministic) {}
+  /// Temporaries come from `pool`, the library's workspace is `workspace`.
+  Convolutions(MemoryPool& pool, Workspace& workspace, const GpuMath& math)
+      : pool_(pool), math_(math), cudnn_(workspace, math.deterministic) {}
+
+  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
+              Tensor& y) override;
+  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
+                 GradSlot dx) override;
+  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
+                 GradSlot dw) override;
 
   /// Forward computes y from (x, w), dx from (dy, w), dw from (x, dy). The two factors are both f32
   /// or both bf16; the result may have either type. A convolution that cuDNN lacks in bf16 runs in
@@ -24,11 +32,8 @@ class Convolutions {
  private:
   bool run_as_is(const Stream& stream, ConvPass pass, const ConvSpec& spec, bool tf32,
                  const Tensor& first, const Tensor& second, const GradSlot& result);
-  Tensor temporary(Shape shape, DType dtype) const { return {shape, dtype, pool_, stream_id_}; }
-  Tensor widened(const Stream& stream, const Tensor& x) const;
 
   MemoryPool& pool_;
-  const int64_t stream_id_;
   const GpuMath math_;
   CudnnConvolutions cudnn_;
 };

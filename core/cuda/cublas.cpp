@@ -4,9 +4,11 @@
 
 #include <bit>
 
+#include "core/backend.h"
 #include "core/cuda/stream.h"
 #include "core/device/device_work.h"
 #include "core/device/out_of_memory.h"
+#include "core/ops/gradient.h"
 
 namespace wisp::cuda {
 namespace {
@@ -138,8 +140,9 @@ class CublasProducts::Plan {
   bool found_ = false;
 };
 
-CublasProducts::CublasProducts(Workspace& workspace, bool tf32)
-    : workspace_(workspace),
+CublasProducts::CublasProducts(MemoryPool& pool, Workspace& workspace, bool tf32)
+    : pool_(pool),
+      workspace_(workspace),
       tf32_(tf32),
       handle_(nullptr, [](cublasLtContext* handle) { cublasLtDestroy(handle); }),
       plans_(kMostKeptObjects) {}
@@ -147,22 +150,23 @@ CublasProducts::CublasProducts(Workspace& workspace, bool tf32)
 CublasProducts::~CublasProducts() = default;
 
 void CublasProducts::gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a,
-                          const Tensor& b, const GradSlot& c) {
+                          const Tensor& b, GradSlot c) {
   if (spec.m == 0 || spec.n == 0) return;
   if (spec.k == 0) {
     if (!c.accumulate) fill_bytes(stream.native(), c.into.raw(), 0, c.into.bytes());
     return;
   }
-  const bool done = multiply(stream, spec, a, b, nullptr, c);
+  const bool done = multiply(stream, spec, a, in_type(a.dtype(), b, stream, pool_), nullptr, c);
   WISP_CHECK(done, "gemm (", spec.m, ", ", spec.n, ", ", spec.k, ") of ", name_of(a.dtype()),
              " into ", name_of(c.into.dtype()), ": cuBLASLt has no algorithm for it");
 }
 
 bool CublasProducts::gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a,
                                const Tensor& b, const Tensor& bias, const Tensor& c) {
+  if (bias.dtype() != c.dtype() || c.dtype() == DType::f64) return false;
   if (alignment_of(bias) < kBiasAlignment || spec.m == 0 || spec.n == 0 || spec.k == 0)
     return false;
-  return multiply(stream, spec, a, b, &bias, {c, false});
+  return multiply(stream, spec, a, in_type(a.dtype(), b, stream, pool_), &bias, {c, false});
 }
 
 bool CublasProducts::multiply(const Stream& stream, const GemmSpec& spec, const Tensor& a,

@@ -4,26 +4,27 @@
 #include <memory>
 #include <string>
 
-#include "core/backend.h"
 #include "core/base/recently_used.h"
 #include "core/cuda/workspace.h"
+#include "core/products.h"
 
 struct cublasLtContext;
 
 namespace wisp::cuda {
 
-class CublasProducts {
+class CublasProducts final : public Products {
  public:
-  /// Products for the thread's current device. With `tf32`, f32 factors are rounded to TF32.
-  CublasProducts(Workspace& workspace, bool tf32);
-  ~CublasProducts();
+  /// Products for the thread's current device. A factor is rounded to bf16 if the other is bf16, in
+  /// memory of `pool`, because the library needs factors of one type. With `tf32`, f32 factors are
+  /// rounded to TF32.
+  CublasProducts(MemoryPool& pool, Workspace& workspace, bool tf32);
+  ~CublasProducts() override;
 
-  /// Backend::gemm for factors of one type: f32, f64, or bf16 with C in bf16 or f32.
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
-            const GradSlot& c);
-  /// Backend::gemm_bias for a bias of C's type, f32 or bf16.
+            GradSlot c) override;
+  /// Only for a bias of C's type, f32 or bf16.
   bool gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
-                 const Tensor& bias, const Tensor& c);
+                 const Tensor& bias, const Tensor& c) override;
   static std::string version();
 
  private:
@@ -40,6 +41,7 @@ class CublasProducts {
   bool multiply(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
                 const Tensor* bias, const GradSlot& c);
 
+  MemoryPool& pool_;
   Workspace& workspace_;
   const bool tf32_;
   // null before the first use: many backends multiply nothing

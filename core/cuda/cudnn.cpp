@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/cuda/device.h"
 #include "core/device/device_work.h"
 #include "core/device/out_of_memory.h"

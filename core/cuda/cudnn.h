@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "core/backend.h"
 #include "core/base/recently_used.h"
+#include "core/convolutions.h"
 #include "core/cuda/workspace.h"
 
 struct cudnnContext;

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "core/backend.h"
+#include "core/convolutions.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/runtime.h"
 
@@ -82,7 +84,7 @@ cudnnStatus_t rank(const cudnnConvolutionStruct& convolution, int asked, int* co
   return CUDNN_STATUS_SUCCESS;
 }
 
-/// Makes compute(backend, stream, accumulate) the stream's next task, unless the test refuses.
+/// Makes compute(convolutions, stream, accumulate) the stream's next task, unless the test refuses.
 template <class Compute>
 cudnnStatus_t run(const cudnnContext& handle, int algorithm, DType dtype,
                   const cudnnConvolutionStruct& convolution, const void* workspace,
@@ -99,7 +101,7 @@ cudnnStatus_t run(const cudnnContext& handle, int algorithm, DType dtype,
   enqueue(handle.stream, [compute = std::move(compute), accumulate]() mutable {
     MemoryPool pool;
     const Stream now = Stream::immediate();
-    compute(*make_reference_backend(pool, now), now, accumulate);
+    compute(make_reference_backend(pool, now)->convolutions(), now, accumulate);
   });
   return CUDNN_STATUS_SUCCESS;
 }
@@ -250,9 +252,8 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void*,
                                       cudnnTensorDescriptor_t of_y, void* y) {
   return run(*handle, algorithm, of_x->dtype, *convolution, workspace, workspace_bytes, beta,
              [spec = spec_of(*of_x, *of_w, *convolution), x = here(x, *of_x), w = here(w, *of_w),
-              y = here(y, *of_y)](wisp::Backend& backend, const wisp::Stream& now, bool) mutable {
-               backend.conv2d(now, spec, x, w, y);
-             });
+              y = here(y, *of_y)](wisp::Convolutions& reference, const wisp::Stream& now,
+                                  bool) mutable { reference.conv2d(now, spec, x, w, y); });
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*,
@@ -262,12 +263,12 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*,
                                            cudnnConvolutionBwdDataAlgo_t algorithm, void* workspace,
                                            size_t workspace_bytes, const void* beta,
                                            cudnnTensorDescriptor_t of_dx, void* dx) {
-  return run(
-      *handle, algorithm, of_dy->dtype, *convolution, workspace, workspace_bytes, beta,
-      [spec = spec_of(*of_dx, *of_w, *convolution), dy = here(dy, *of_dy), w = here(w, *of_w),
-       dx = here(dx, *of_dx)](wisp::Backend& backend, const wisp::Stream& now, bool accumulate) {
-        backend.conv2d_dx(now, spec, dy, w, {dx, accumulate});
-      });
+  return run(*handle, algorithm, of_dy->dtype, *convolution, workspace, workspace_bytes, beta,
+             [spec = spec_of(*of_dx, *of_w, *convolution), dy = here(dy, *of_dy),
+              w = here(w, *of_w), dx = here(dx, *of_dx)](wisp::Convolutions& reference,
+                                                         const wisp::Stream& now, bool accumulate) {
+               reference.conv2d_dx(now, spec, dy, w, {dx, accumulate});
+             });
 }
 
 cudnnStatus_t cudnnConvolutionBackwardFilter(
@@ -275,10 +276,10 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(
     cudnnTensorDescriptor_t of_dy, const void* dy, cudnnConvolutionDescriptor_t convolution,
     cudnnConvolutionBwdFilterAlgo_t algorithm, void* workspace, size_t workspace_bytes,
     const void* beta, cudnnFilterDescriptor_t of_dw, void* dw) {
-  return run(
-      *handle, algorithm, of_x->dtype, *convolution, workspace, workspace_bytes, beta,
-      [spec = spec_of(*of_x, *of_dw, *convolution), x = here(x, *of_x), dy = here(dy, *of_dy),
-       dw = here(dw, *of_dw)](wisp::Backend& backend, const wisp::Stream& now, bool accumulate) {
-        backend.conv2d_dw(now, spec, x, dy, {dw, accumulate});
-      });
+  return run(*handle, algorithm, of_x->dtype, *convolution, workspace, workspace_bytes, beta,
+             [spec = spec_of(*of_x, *of_dw, *convolution), x = here(x, *of_x),
+              dy = here(dy, *of_dy), dw = here(dw, *of_dw)](
+                 wisp::Convolutions& reference, const wisp::Stream& now, bool accumulate) {
+               reference.conv2d_dw(now, spec, x, dy, {dw, accumulate});
+             });
 }

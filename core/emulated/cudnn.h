@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/backend.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp::emulated {
 

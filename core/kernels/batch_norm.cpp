@@ -2,12 +2,13 @@
 // channel over chunks of rows, with an index per chunk and channel so that neighbouring threads
 // read neighbouring elements. Teams then add up the chunks in f64. Kernels read several rows before
 // they compute.
+#include "core/kernels/batch_norm.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "core/kernels/chunks.h"
 #include "core/kernels/few.h"
-#include "core/kernels/kernel_backend.h"
 #include "core/kernels/relu_mask.h"
 #include "core/loops/parallel_teams.h"
 
@@ -194,7 +195,7 @@ void normalise(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
 
 }  // namespace
 
-int64_t KernelBackend::relu_mask_bytes(const BatchNormSpec& spec, DType activations) const {
+int64_t KernelNorms::relu_mask_bytes(const BatchNormSpec& spec, DType activations) const {
   int64_t bytes = 0;
   if (!spec.relu) return bytes;
   dispatch_activation(activations, "batch_norm", [&](auto zero) {
@@ -203,16 +204,16 @@ int64_t KernelBackend::relu_mask_bytes(const BatchNormSpec& spec, DType activati
   return bytes;
 }
 
-void KernelBackend::batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                               const Tensor& gamma, const Tensor& beta, const Tensor* residual,
-                               double momentum, Tensor& running_mean, Tensor& running_var,
-                               Tensor& mean, Tensor& inv_std, Tensor& y, Tensor& mask) {
+void KernelNorms::batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+                             const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                             double momentum, Tensor& running_mean, Tensor& running_var,
+                             Tensor& mean, Tensor& inv_std, Tensor& y, Tensor& mask) {
   dispatch_activation(x.dtype(), "batch_norm", [&](auto zero) {
     using T = decltype(zero);
     using W = Wide<T>;
     const Chunks chunks(spec);
-    const Tensor means = temporary({chunks.count(), spec.channels}, wide_of(x.dtype()));
-    const Tensor squares = temporary(means.shape(), means.dtype());
+    const Tensor means = temporary(stream, {chunks.count(), spec.channels}, wide_of(x.dtype()));
+    const Tensor squares = temporary(stream, means.shape(), means.dtype());
     with_few<T>(spec.channels, {x.raw()}, [&](auto count) {
       const ChunkIndex<count()> index(chunks);
       parallel_for(stream, index.count(),
@@ -229,14 +230,14 @@ void KernelBackend::batch_norm(const Stream& stream, const BatchNormSpec& spec, 
   });
 }
 
-void KernelBackend::batch_norm_eval(const Stream& stream, const BatchNormSpec& spec,
-                                    const Tensor& x, const Tensor& gamma, const Tensor& beta,
-                                    const Tensor* residual, const Tensor& running_mean,
-                                    const Tensor& running_var, Tensor& y) {
+void KernelNorms::batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+                                  const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                                  const Tensor& running_mean, const Tensor& running_var,
+                                  Tensor& y) {
   dispatch_activation(x.dtype(), "batch_norm_eval", [&](auto zero) {
     using T = decltype(zero);
     using W = Wide<T>;
-    const Tensor inv_std = temporary({spec.channels}, wide_of(x.dtype()));
+    const Tensor inv_std = temporary(stream, {spec.channels}, wide_of(x.dtype()));
     parallel_for(stream, spec.channels,
                  InverseDeviation<W>{running_var.data<W>(), inv_std.data<W>(), spec.epsilon});
     normalise<T>(stream, spec, x, gamma, beta, residual, running_mean, inv_std, y, {});

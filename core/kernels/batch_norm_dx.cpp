@@ -1,9 +1,9 @@
 // The gradients of a batch norm that is fused with a residual and a ReLU, in two passes over
 // memory. Kernels first sum each channel over chunks of rows, and teams add up the chunks, as
 // batch_norm.cpp does for the moments.
+#include "core/kernels/batch_norm.h"
 #include "core/kernels/chunks.h"
 #include "core/kernels/few.h"
-#include "core/kernels/kernel_backend.h"
 #include "core/kernels/relu_mask.h"
 #include "core/loops/parallel_teams.h"
 #include "core/ops/gradient.h"
@@ -160,20 +160,20 @@ bool accumulates(const GradSlot* slot) { return slot && slot->accumulate; }
 
 }  // namespace
 
-void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                                  const Tensor& passed, const Tensor& dy, const Tensor& gamma,
-                                  const Tensor& mean, const Tensor& inv_std, GradSlot* dx,
-                                  GradSlot* d_residual, GradSlot* d_gamma, GradSlot* d_beta) {
+void KernelNorms::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+                                const Tensor& passed, const Tensor& dy, const Tensor& gamma,
+                                const Tensor& mean, const Tensor& inv_std, GradSlot* dx,
+                                GradSlot* d_residual, GradSlot* d_gamma, GradSlot* d_beta) {
   if (!spec.residual) d_residual = nullptr;
   const auto gradients = [&](auto zero, auto relu) {
     using T = decltype(zero);
     using W = Wide<T>;
     const Chunks chunks(spec);
     const DType type = wide_of(x.dtype());
-    const Tensor sums = temporary({chunks.count(), spec.channels}, type);
-    const Tensor products = temporary(sums.shape(), type);
-    const Tensor mean_dz = temporary({spec.channels}, type);
-    const Tensor slope = temporary({spec.channels}, type);
+    const Tensor sums = temporary(stream, {chunks.count(), spec.channels}, type);
+    const Tensor products = temporary(stream, sums.shape(), type);
+    const Tensor mean_dz = temporary(stream, {spec.channels}, type);
+    const Tensor slope = temporary(stream, {spec.channels}, type);
     const Gradient<T, relu()> of{
         x.data<T>(), dy.data<T>(), {relu() ? passed.data<uint8_t>() : nullptr, spec.channels}};
     with_few<T>(spec.channels, {of.x, of.dy, mean.raw()}, [&](auto count) {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "core/backend.h"
 #include "core/loops/divisor.h"
 #include "core/loops/parallel_teams.h"
 #include "core/loops/unrolled.h"
+#include "core/norms.h"
 
 namespace wisp {
 

@@ -3,7 +3,7 @@
 // Used by the stream's thread.
 #pragma once
 
-#include "core/backend.h"
+#include "core/convolutions.h"
 
 namespace wisp {
 

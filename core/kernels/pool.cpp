@@ -1,7 +1,8 @@
 // Pooling windows. An index is a few channels of one output pixel, and sums are in the order of the
 // reference's loops.
+#include "core/kernels/pool.h"
+
 #include "core/kernels/few.h"
-#include "core/kernels/kernel_backend.h"
 #include "core/loops/divisor.h"
 #include "core/loops/parallel.h"
 #include "core/loops/unrolled.h"
@@ -185,8 +186,8 @@ struct MeanPoolGradient {
 
 }  // namespace
 
-void KernelBackend::max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
-                             Tensor& argmax) {
+void KernelPools::max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
+                           Tensor& argmax) {
   dispatch_activation(x.dtype(), "max_pool", [&](auto zero) {
     using T = decltype(zero);
     with_few<T>(spec.channels, {x.raw(), y.raw(), argmax.raw()}, [&](auto count) {
@@ -198,8 +199,8 @@ void KernelBackend::max_pool(const Stream& stream, const PoolSpec& spec, const T
   });
 }
 
-void KernelBackend::max_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
-                                const Tensor& argmax, GradSlot dx) {
+void KernelPools::max_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
+                              const Tensor& argmax, GradSlot dx) {
   dispatch_activation(dy.dtype(), "max_pool_dx", [&](auto zero) {
     using T = decltype(zero);
     with_few<T>(spec.channels, {dy.raw(), argmax.raw(), dx.into.raw()}, [&](auto count) {
@@ -212,8 +213,7 @@ void KernelBackend::max_pool_dx(const Stream& stream, const PoolSpec& spec, cons
   });
 }
 
-void KernelBackend::avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x,
-                             Tensor& y) {
+void KernelPools::avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) {
   dispatch_activation(x.dtype(), "avg_pool", [&](auto zero) {
     using T = decltype(zero);
     with_few<T>(spec.channels, {x.raw(), y.raw()}, [&](auto count) {
@@ -224,8 +224,8 @@ void KernelBackend::avg_pool(const Stream& stream, const PoolSpec& spec, const T
   });
 }
 
-void KernelBackend::avg_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
-                                GradSlot dx) {
+void KernelPools::avg_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
+                              GradSlot dx) {
   dispatch_activation(dy.dtype(), "avg_pool_dx", [&](auto zero) {
     using T = decltype(zero);
     with_few<T>(spec.channels, {dy.raw(), dx.into.raw()}, [&](auto count) {

@@ -2,11 +2,12 @@
 // products with the recurrent weights run position by position, each followed by a kernel for the
 // cell. Tensors kept for the backward pass have the activations' type, except an LSTM's c and a
 // GRU's ah of n, which are wide. Source: core/rnn.h.
+#include "core/kernels/rnn.h"
+
 #include <algorithm>
 
 #include "core/copy.h"
 #include "core/elementary.h"
-#include "core/kernels/kernel_backend.h"
 #include "core/loops/parallel_rows.h"
 #include "core/ops/bias.h"
 #include "core/ops/gradient.h"
@@ -239,38 +240,24 @@ T* state_of(const RnnSpec& s, const Tensor& state, int64_t direction) {
   return state.defined() ? state.data<T>() + direction * s.sequences() * s.hidden : nullptr;
 }
 
-/// Whether the weights must be rounded to the activations' type. Rounding first does it once for
-/// the products of all positions.
-bool to_be_rounded(std::span<const RnnWeights> weights, DType type) {
-  return weights[0].recurrent.dtype() != type;
-}
-
-/// The weights as a factor of a product, copied to `room` if that is defined.
-Tensor factor_of(const Stream& stream, const Tensor& weights, const Tensor& room) {
-  if (!room.defined()) return weights;
-  deposit(stream, weights, {room, false});
-  return room;
-}
-
 }  // namespace
 
-int64_t KernelBackend::rnn_saved_bytes(const RnnSpec& spec, DType activations) const {
+int64_t KernelRecurrentLayers::rnn_saved_bytes(const RnnSpec& spec, DType activations) const {
   return spec.directions * Kept::bytes(spec, activations);
 }
 
-void KernelBackend::rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
-                        std::span<const RnnWeights> weights, const RnnState& before, Tensor& y,
-                        RnnState& after, Tensor& saved) {
+void KernelRecurrentLayers::rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
+                                std::span<const RnnWeights> weights, const RnnState& before,
+                                Tensor& y, RnnState& after, Tensor& saved) {
   dispatch_activation(x.dtype(), "rnn", [&](auto zero) {
     using T = decltype(zero);
     using W = Wide<T>;
     const DType type = x.dtype(), wide_type = wide_of(type);
     const int64_t H = spec.hidden, columns = spec.gates() * H, sequences = spec.sequences();
     const bool lstm = spec.cell == RnnCell::lstm;
-    const Tensor ax = temporary({spec.total_rows(), columns}, wide_type);
-    const Tensor ah = temporary({sequences, columns}, wide_type);
-    const Tensor c = lstm ? temporary({sequences, H}, wide_type) : Tensor();
-    const Tensor room = to_be_rounded(weights, type) ? temporary({columns, H}, type) : Tensor();
+    const Tensor ax = temporary(stream, {spec.total_rows(), columns}, wide_type);
+    const Tensor ah = temporary(stream, {sequences, columns}, wide_type);
+    const Tensor c = lstm ? temporary(stream, {sequences, H}, wide_type) : Tensor();
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnWeights& w = weights[static_cast<size_t>(d)];
       const Kept kept = Kept::of(spec, type, saved, d);
@@ -280,12 +267,13 @@ void KernelBackend::rnn(const Stream& stream, const RnnSpec& spec, const Tensor&
       if (lstm)
         parallel_for(stream, c.numel(),
                      BeginState<W, T>{state_of<T>(spec, before.c, d), c.data<W>()});
-      gemm(stream, {.m = spec.total_rows(), .n = columns, .k = spec.inputs, .transpose_b = true}, x,
-           w.input, {ax, false});
-      const Tensor recurrent = factor_of(stream, w.recurrent, room);
+      products_.gemm(stream,
+                     {.m = spec.total_rows(), .n = columns, .k = spec.inputs, .transpose_b = true},
+                     x, w.input, {ax, false});
+      const Tensor recurrent = in_type(type, w.recurrent, stream, pool_);  // once for all positions
       for (const SequencePosition& position : positions_of(spec, d)) {
-        gemm(stream, {.m = position.rows, .n = columns, .k = H, .transpose_b = true},
-             h.rows(0, position.rows), recurrent, {ah.rows(0, position.rows), false});
+        products_.gemm(stream, {.m = position.rows, .n = columns, .k = H, .transpose_b = true},
+                       h.rows(0, position.rows), recurrent, {ah.rows(0, position.rows), false});
         parallel_for(
             stream, position.rows * H,
             CellForward<T>{spec.cell, H, columns, position.first, ax.data<W>(), ah.data<W>(),
@@ -298,22 +286,22 @@ void KernelBackend::rnn(const Stream& stream, const RnnSpec& spec, const Tensor&
   });
 }
 
-void KernelBackend::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y,
-                           const Tensor& dy, std::span<const RnnWeights> weights,
-                           const RnnState& before, Tensor& saved, GradSlot* dx) {
+void KernelRecurrentLayers::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y,
+                                   const Tensor& dy, std::span<const RnnWeights> weights,
+                                   const RnnState& before, Tensor& saved, GradSlot* dx) {
   dispatch_activation(y.dtype(), "rnn_dx", [&](auto zero) {
     using T = decltype(zero);
     using W = Wide<T>;
     const DType type = y.dtype(), wide_type = wide_of(type);
     const int64_t H = spec.hidden, columns = spec.gates() * H;
     const bool gru = spec.cell == RnnCell::gru;
-    const Tensor dh = temporary({spec.sequences(), H}, wide_type);
-    const Tensor dc = spec.cell == RnnCell::lstm ? temporary(dh.shape(), wide_type) : Tensor();
-    const Tensor room = to_be_rounded(weights, type) ? temporary({columns, H}, type) : Tensor();
+    const Tensor dh = temporary(stream, {spec.sequences(), H}, wide_type);
+    const Tensor dc =
+        spec.cell == RnnCell::lstm ? temporary(stream, dh.shape(), wide_type) : Tensor();
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnWeights& w = weights[static_cast<size_t>(d)];
       const Kept kept = Kept::of(spec, type, saved, d);
-      const Tensor recurrent = factor_of(stream, w.recurrent, room);
+      const Tensor recurrent = in_type(type, w.recurrent, stream, pool_);  // once for all positions
       clear(stream, dh);
       if (dc.defined()) clear(stream, dc);
       const std::vector<SequencePosition> positions = positions_of(spec, d);
@@ -328,32 +316,32 @@ void KernelBackend::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tens
                             data_or_null<T>(kept.d_ah), dh.data<W>(), data_or_null<W>(dc)});
         if (i == 0) break;  // no gradient reaches the initial state
         const Tensor& d_ah = gru ? kept.d_ah : kept.gates;
-        gemm(stream, {.m = position.rows, .n = H, .k = columns},
-             d_ah.rows(position.first, position.first + position.rows), recurrent,
-             {dh.rows(0, position.rows), gru});
+        products_.gemm(stream, {.m = position.rows, .n = H, .k = columns},
+                       d_ah.rows(position.first, position.first + position.rows), recurrent,
+                       {dh.rows(0, position.rows), gru});
       }
       if (dx)
-        gemm(stream, {.m = spec.total_rows(), .n = spec.inputs, .k = columns}, kept.gates, w.input,
-             {dx->into, dx->accumulate || d > 0});
+        products_.gemm(stream, {.m = spec.total_rows(), .n = spec.inputs, .k = columns}, kept.gates,
+                       w.input, {dx->into, dx->accumulate || d > 0});
     }
   });
 }
 
-void KernelBackend::rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x,
-                           const Tensor& y, const RnnState& before, const Tensor& saved,
-                           std::span<const RnnGradients> gradients) {
+void KernelRecurrentLayers::rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x,
+                                   const Tensor& y, const RnnState& before, const Tensor& saved,
+                                   std::span<const RnnGradients> gradients) {
   dispatch_activation(x.dtype(), "rnn_dw", [&](auto zero) {
     using T = decltype(zero);
     const DType type = x.dtype();
     const int64_t rows = spec.total_rows(), H = spec.hidden, columns = spec.gates() * H;
-    const Tensor states = temporary({rows, H}, type);
+    const Tensor states = temporary(stream, {rows, H}, type);
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnGradients& into = gradients[static_cast<size_t>(d)];
       const Kept kept = Kept::of(spec, type, saved, d);
       const Tensor& d_ah = spec.cell == RnnCell::gru ? kept.d_ah : kept.gates;
       if (into.input.into.defined())
-        gemm(stream, {.m = columns, .n = spec.inputs, .k = rows, .transpose_a = true}, kept.gates,
-             x, into.input);
+        products_.gemm(stream, {.m = columns, .n = spec.inputs, .k = rows, .transpose_a = true},
+                       kept.gates, x, into.input);
       if (into.recurrent.into.defined()) {
         parallel_rows<PositionRow>(
             stream,
@@ -370,8 +358,8 @@ void KernelBackend::rnn_dw(const Stream& stream, const RnnSpec& spec, const Tens
                                       table};
             },
             H);
-        gemm(stream, {.m = columns, .n = H, .k = rows, .transpose_a = true}, d_ah, states,
-             into.recurrent);
+        products_.gemm(stream, {.m = columns, .n = H, .k = rows, .transpose_a = true}, d_ah, states,
+                       into.recurrent);
       }
       const GradSlot &of_input = into.input_bias, &of_state = into.recurrent_bias;
       if (of_input.into.defined()) sum_rows(stream, pool_, kept.gates, of_input);

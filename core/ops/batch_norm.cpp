@@ -4,6 +4,7 @@
 #include "core/backend.h"
 #include "core/loops/divisor.h"
 #include "core/loops/parallel.h"
+#include "core/norms.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 
@@ -95,9 +96,9 @@ struct Saved {
 
 void backward_training(Context& context, const Saved& saved, const Tensor& dy, Inputs& in) {
   NormSlots slots(in, saved.spec.residual);
-  context.backend.batch_norm_dx(context.stream, saved.spec, saved.x, saved.passed, dy, saved.gamma,
-                                saved.mean, saved.spread, slots.at(0), slots.at(3), slots.at(1),
-                                slots.at(2));
+  context.backend.norms().batch_norm_dx(context.stream, saved.spec, saved.x, saved.passed, dy,
+                                        saved.gamma, saved.mean, saved.spread, slots.at(0),
+                                        slots.at(3), slots.at(1), slots.at(2));
 }
 
 void backward_evaluation(Context& context, const Saved& saved, const Tensor& dy, Inputs& in) {
@@ -165,8 +166,9 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
   if (fusion.residual) inputs.push_back(*fusion.residual);
 
   if (!context.training) {
-    context.backend.batch_norm_eval(context.stream, spec, x.value(), gamma.value(), beta.value(),
-                                    residual, state.running_mean, state.running_var, y);
+    context.backend.norms().batch_norm_eval(context.stream, spec, x.value(), gamma.value(),
+                                            beta.value(), residual, state.running_mean,
+                                            state.running_var, y);
     saved.mean = state.running_mean;
     saved.spread = state.running_var;
     if (context.log) {  // constants that only readers of the log need
@@ -184,11 +186,11 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
   saved.mean = context.empty({spec.channels}, gamma.value().dtype());
   saved.spread = context.empty({spec.channels}, gamma.value().dtype());
   Tensor mask;
-  const int64_t mask_bytes = context.backend.relu_mask_bytes(spec, x.value().dtype());
+  const int64_t mask_bytes = context.backend.norms().relu_mask_bytes(spec, x.value().dtype());
   if (mask_bytes > 0) saved.passed = mask = context.empty({mask_bytes}, DType::u8);
-  context.backend.batch_norm(context.stream, spec, x.value(), gamma.value(), beta.value(), residual,
-                             state.momentum, state.running_mean, state.running_var, saved.mean,
-                             saved.spread, y, mask);
+  context.backend.norms().batch_norm(context.stream, spec, x.value(), gamma.value(), beta.value(),
+                                     residual, state.momentum, state.running_mean,
+                                     state.running_var, saved.mean, saved.spread, y, mask);
   return record("batch_norm", y, inputs, [&context, saved](const Tensor& dy, Inputs& in) {
     backward_training(context, saved, dy, in);
   });

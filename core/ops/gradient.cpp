@@ -28,4 +28,11 @@ void deposit(const Stream& stream, const Tensor& gradient, const GradSlot& slot)
   });
 }
 
+Tensor in_type(DType type, const Tensor& x, const Stream& stream, MemoryPool& pool) {
+  if (x.dtype() == type) return x;
+  const Tensor copy(x.shape(), type, pool, stream.id());
+  deposit(stream, x, {copy, false});
+  return copy;
+}
+
 }  // namespace wisp

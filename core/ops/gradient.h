@@ -14,4 +14,7 @@ WISP_HD inline void deposit(T* into, Wide<T> value, bool accumulate) {
 /// elements; types may differ.
 void deposit(const Stream& stream, const Tensor& gradient, const GradSlot& slot);
 
+/// `x` if it has the type, else a copy.
+Tensor in_type(DType type, const Tensor& x, const Stream& stream, MemoryPool& pool);
+
 }  // namespace wisp

@@ -2,17 +2,10 @@
 #include "core/ops.h"
 #include "core/ops/bias.h"
 #include "core/ops/gradient.h"
+#include "core/products.h"
 
 namespace wisp {
 namespace {
-
-/// dy in the activations' type, as factors of products need it. A wide dy is copied.
-Tensor rounded(const Context& context, const Tensor& dy, DType type) {
-  if (dy.dtype() == type) return dy;
-  const Tensor copy = context.empty(dy.shape(), type);
-  deposit(context.stream, dy, {copy, false});
-  return copy;
-}
 
 void check_shapes(const Tensor& x, const Tensor& weight, const Variable& bias) {
   const DType parameters = wide_of(x.dtype());
@@ -39,26 +32,28 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
   const GemmSpec product{.m = rows, .n = out_features, .k = in_features, .transpose_b = true};
   std::vector<Variable> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
-  if (!bias.defined() ||
-      !context.backend.gemm_bias(context.stream, product, x.value(), w, bias.value(), y)) {
-    context.backend.gemm(context.stream, product, x.value(), w, {y, false});
+  if (!bias.defined() || !context.backend.products().gemm_bias(context.stream, product, x.value(),
+                                                               w, bias.value(), y)) {
+    context.backend.products().gemm(context.stream, product, x.value(), w, {y, false});
     if (bias.defined()) add_bias(context.stream, bias.value(), y);
   }
 
-  return record(
-      "linear", y, inputs,
-      [&context, rows, in_features, out_features, has_bias = bias.defined(), input = x.value(), w](
-          const Tensor& dy, Inputs& in) {
-        const Tensor factor = rounded(context, dy, input.dtype());
-        if (in.wanted(0))
-          context.backend.gemm(context.stream, {.m = rows, .n = in_features, .k = out_features},
-                               factor, w, in.slot(0));
-        if (in.wanted(1))
-          context.backend.gemm(
-              context.stream, {.m = out_features, .n = in_features, .k = rows, .transpose_a = true},
-              factor, input, in.slot(1));
-        if (has_bias && in.wanted(2)) sum_rows(context.stream, context.pool, dy, in.slot(2));
-      });
+  return record("linear", y, inputs,
+                [&context, rows, in_features, out_features, has_bias = bias.defined(),
+                 input = x.value(), w](const Tensor& dy, Inputs& in) {
+                  const Tensor factor = in_type(input.dtype(), dy, context.stream, context.pool);
+                  if (in.wanted(0))
+                    context.backend.products().gemm(
+                        context.stream, {.m = rows, .n = in_features, .k = out_features}, factor, w,
+                        in.slot(0));
+                  if (in.wanted(1))
+                    context.backend.products().gemm(
+                        context.stream,
+                        {.m = out_features, .n = in_features, .k = rows, .transpose_a = true},
+                        factor, input, in.slot(1));
+                  if (has_bias && in.wanted(2))
+                    sum_rows(context.stream, context.pool, dy, in.slot(2));
+                });
 }
 
 }  // namespace wisp

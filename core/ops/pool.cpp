@@ -2,6 +2,7 @@
 
 #include "core/backend.h"
 #include "core/ops.h"
+#include "core/pools.h"
 
 namespace wisp {
 namespace {
@@ -37,10 +38,10 @@ Variable max_pool2d(const Variable& x, int64_t kernel, PoolOptions options) {
              x.shape(), " has ", x.value().numel(), " elements, positions are 32-bit");
   Tensor y = context.empty(output_shape(spec), x.value().dtype());
   Tensor argmax = context.empty(output_shape(spec), DType::i32);
-  context.backend.max_pool(context.stream, spec, x.value(), y, argmax);
+  context.backend.pools().max_pool(context.stream, spec, x.value(), y, argmax);
   return record("max_pool2d", y, {x},
                 [&context, spec, argmax](const Tensor& dy, Inputs& in) {
-                  context.backend.max_pool_dx(context.stream, spec, dy, argmax, in.slot(0));
+                  context.backend.pools().max_pool_dx(context.stream, spec, dy, argmax, in.slot(0));
                 },
                 {{"kernel", spec.kernel}, {"stride", spec.stride}, {"pad", spec.pad}});
 }
@@ -49,10 +50,10 @@ Variable avg_pool2d(const Variable& x, int64_t kernel, PoolOptions options) {
   Context& context = x.context();
   const PoolSpec spec = spec_of("avg_pool2d", x.shape(), kernel, options);
   Tensor y = context.empty(output_shape(spec), x.value().dtype());
-  context.backend.avg_pool(context.stream, spec, x.value(), y);
+  context.backend.pools().avg_pool(context.stream, spec, x.value(), y);
   return record("avg_pool2d", y, {x},
                 [&context, spec](const Tensor& dy, Inputs& in) {
-                  context.backend.avg_pool_dx(context.stream, spec, dy, in.slot(0));
+                  context.backend.pools().avg_pool_dx(context.stream, spec, dy, in.slot(0));
                 },
                 {{"kernel", spec.kernel}, {"stride", spec.stride}, {"pad", spec.pad}});
 }

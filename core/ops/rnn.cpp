@@ -71,12 +71,14 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
   bool kept = false;
   for (const Variable& input : inputs) kept |= context.recording && input.requires_grad();
   Tensor saved;
-  if (kept) saved = context.empty({context.backend.rnn_saved_bytes(spec, type)}, DType::u8);
+  if (kept)
+    saved = context.empty({context.backend.recurrent().rnn_saved_bytes(spec, type)}, DType::u8);
   const Shape state{spec.directions, spec.sequences(), spec.hidden};
   RnnState after{context.empty(state, type), {}};
   if (cell == RnnCell::lstm) after.c = context.empty(state, type);
   Tensor y = context.empty({spec.total_rows(), spec.directions * spec.hidden}, type);
-  context.backend.rnn(context.stream, spec, x.value(), weights, before, y, after, saved);
+  context.backend.recurrent().rnn(context.stream, spec, x.value(), weights, before, y, after,
+                                  saved);
 
   const auto logged = [&](const RnnState& states) {
     std::vector<Tensor> tensors;
@@ -94,8 +96,8 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
         Tensor gates = saved;
         GradSlot dx;
         if (in.wanted(0)) dx = in.slot(0);
-        context.backend.rnn_dx(context.stream, spec, y, dy, weights, before, gates,
-                               in.wanted(0) ? &dx : nullptr);
+        context.backend.recurrent().rnn_dx(context.stream, spec, y, dy, weights, before, gates,
+                                           in.wanted(0) ? &dx : nullptr);
         std::vector<RnnGradients> gradients;
         for (size_t d = 0; d < weights.size(); ++d) {
           const auto slot = [&](size_t parameter) {
@@ -104,7 +106,8 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
           };
           gradients.push_back({slot(0), slot(1), slot(2), slot(3)});
         }
-        context.backend.rnn_dw(context.stream, spec, input, y, before, gates, gradients);
+        context.backend.recurrent().rnn_dw(context.stream, spec, input, y, before, gates,
+                                           gradients);
       },
       {{"cell", static_cast<int>(cell)},
        {"positions", std::ssize(rows)},

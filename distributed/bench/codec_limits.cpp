@@ -5,6 +5,8 @@
 
 #include "core/backend.h"
 #include "core/loops/parallel.h"
+#include "core/products.h"
+#include "core/real_fft.h"
 #include "distributed/bench/stream_time.h"
 
 namespace wisp {
@@ -119,11 +121,11 @@ CodecLimits transforms(Rehearsal& rehearsal) {
 
 /// Times of M Qᵀ and P M, of the approximation Pᵀ Q of M, and of their difference; all factors have
 /// `rank` rows.
-struct Products {
+struct ProductTimes {
   double to_p, to_q, approximation, difference;
 };
 
-Products products(Rehearsal& rehearsal, int64_t rank) {
+ProductTimes products(Rehearsal& rehearsal, int64_t rank) {
   Context& context = rehearsal.context();
   const Field& field = rehearsal.unit(0).spec.fields[0];
   const int64_t rows = field.rows, columns = field.numel / field.rows;
@@ -133,7 +135,7 @@ Products products(Rehearsal& rehearsal, int64_t rank) {
   const auto gemm = [&](const GemmSpec& spec, const Tensor& a, const Tensor& b, const Tensor& c,
                         bool accumulate) {
     return median_ms(context.stream, [&] {
-      context.backend.gemm(context.stream, spec, a, b, {c, accumulate});
+      context.backend.products().gemm(context.stream, spec, a, b, {c, accumulate});
     });
   };
   const GemmSpec back{.m = rows, .n = columns, .k = rank, .transpose_a = true};
@@ -150,11 +152,11 @@ CodecLimits measure_codec_limits(const std::string& method, Rehearsal& rehearsal
                                  int64_t payload_bytes) {
   if (method == "fft") return transforms(rehearsal);
   if (method == "powersgd") {
-    const Products of = products(rehearsal, rank_of(rehearsal));
+    const ProductTimes of = products(rehearsal, rank_of(rehearsal));
     return {of.to_p + of.to_q, of.approximation, of.approximation};
   }
   if (method == "acpsgd") {
-    const Products of = products(rehearsal, rank_of(rehearsal));
+    const ProductTimes of = products(rehearsal, rank_of(rehearsal));
     return {of.to_p + of.difference, of.approximation, of.approximation};
   }
   return plain_loops(rehearsal, payload_bytes);

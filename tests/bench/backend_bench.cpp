@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/convolutions.h"
+#include "core/norms.h"
 #include "core/random.h"
 
 namespace wisp {
@@ -116,25 +118,26 @@ StepTimes run_step(Backend& backend, const Stream& stream, std::vector<Layer>& l
   Tensor no_mask;  // a CPU's backend keeps none
   for (Layer& l : layers) {
     times.time(name("conv forward", l.conv),
-               [&] { backend.conv2d(stream, l.conv, l.x, l.w, l.y); });
+               [&] { backend.convolutions().conv2d(stream, l.conv, l.x, l.w, l.y); });
     times.time("norm forward", [&] {
-      backend.batch_norm(stream, l.norm, l.y, l.gamma, l.beta,
-                         l.norm.residual ? &l.residual : nullptr, 0.1, l.running_mean,
-                         l.running_var, l.mean, l.inv_std, l.out, no_mask);
+      backend.norms().batch_norm(stream, l.norm, l.y, l.gamma, l.beta,
+                                 l.norm.residual ? &l.residual : nullptr, 0.1, l.running_mean,
+                                 l.running_var, l.mean, l.inv_std, l.out, no_mask);
     });
   }
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
     Layer& l = *layer;
     GradSlot dy{l.dy}, d_residual{l.d_residual}, d_gamma{l.d_gamma}, d_beta{l.d_beta};
     times.time("norm backward", [&] {
-      backend.batch_norm_dx(stream, l.norm, l.y, l.out, l.dout, l.gamma, l.mean, l.inv_std, &dy,
-                            l.norm.residual ? &d_residual : nullptr, &d_gamma, &d_beta);
+      backend.norms().batch_norm_dx(stream, l.norm, l.y, l.out, l.dout, l.gamma, l.mean, l.inv_std,
+                                    &dy, l.norm.residual ? &d_residual : nullptr, &d_gamma,
+                                    &d_beta);
     });
     times.time(name("conv dw", l.conv),
-               [&] { backend.conv2d_dw(stream, l.conv, l.x, l.dy, {l.dw}); });
+               [&] { backend.convolutions().conv2d_dw(stream, l.conv, l.x, l.dy, {l.dw}); });
     if (l.image) continue;
     times.time(name("conv dx", l.conv), [&] {
-      backend.conv2d_dx(stream, l.conv, l.dy, l.w, {l.dx, l.second_use});
+      backend.convolutions().conv2d_dx(stream, l.conv, l.dy, l.w, {l.dx, l.second_use});
     });
   }
   return times;

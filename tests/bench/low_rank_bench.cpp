@@ -53,13 +53,13 @@ class Bench {
       Backend& backend = *test_.backend;
       if (which == 0) {
         const GemmSpec spec{.m = r, .n = field.rows, .k = columns, .transpose_b = true};
-        backend.gemm(test_.stream, spec, q_[f], m, {p_[f], false});
+        backend.products().gemm(test_.stream, spec, q_[f], m, {p_[f], false});
       } else if (which == 1) {
-        backend.gemm(test_.stream, {.m = r, .n = columns, .k = field.rows}, p_[f], m,
-                     {q_[f], false});
+        backend.products().gemm(test_.stream, {.m = r, .n = columns, .k = field.rows}, p_[f], m,
+                                {q_[f], false});
       } else {
         const GemmSpec spec{.m = field.rows, .n = columns, .k = r, .transpose_a = true};
-        backend.gemm(test_.stream, spec, p_[f], q_[f], {m, which == 3});
+        backend.products().gemm(test_.stream, spec, p_[f], q_[f], {m, which == 3});
       }
     }
     return (now_us() - begin) * 1e-3;

@@ -16,6 +16,7 @@
 
 #include "core/backend.h"
 #include "core/base/clock.h"
+#include "core/products.h"
 #include "tests/bench/library_lstm.h"
 #include "tests/support/tensors.h"
 
@@ -48,7 +49,7 @@ struct Recurrent {
                            {parameter({gates})},
                            {parameter({gates})}});
     }
-    saved = Tensor({backend.rnn_saved_bytes(spec, dtype)}, DType::u8);
+    saved = Tensor({backend.recurrent().rnn_saved_bytes(spec, dtype)}, DType::u8);
   }
 
   std::string name() const {
@@ -105,17 +106,18 @@ void report(DType dtype, int threads, int repetitions) {
     Least least;
     for (int repetition = 0; repetition < repetitions; ++repetition) {
       least.time("product", [&] {
-        backend->gemm(stream, {kLarge, kLarge, kLarge, false, true}, a, b, c);
+        backend->products().gemm(stream, {kLarge, kLarge, kLarge, false, true}, a, b, c);
       });
       least.time("forward", [&] {
-        backend->rnn(stream, l.spec, l.x, l.weights, l.before, l.y, l.after, l.saved);
+        backend->recurrent().rnn(stream, l.spec, l.x, l.weights, l.before, l.y, l.after, l.saved);
       });
       GradSlot dx{l.dx};
       least.time("dx", [&] {
-        backend->rnn_dx(stream, l.spec, l.y, l.dy, l.weights, l.before, l.saved, &dx);
+        backend->recurrent().rnn_dx(stream, l.spec, l.y, l.dy, l.weights, l.before, l.saved, &dx);
       });
-      least.time(
-          "dw", [&] { backend->rnn_dw(stream, l.spec, l.x, l.y, l.before, l.saved, l.gradients); });
+      least.time("dw", [&] {
+        backend->recurrent().rnn_dw(stream, l.spec, l.x, l.y, l.before, l.saved, l.gradients);
+      });
       if (!library) continue;
       least.time("library forward", [&] { library->forward(); });
       least.time("library backward", [&] { library->backward(); });

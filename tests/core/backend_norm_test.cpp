@@ -21,10 +21,10 @@ std::vector<Tensor> pool(Side& side, const PoolSpec& s, bool accumulate) {
   Tensor mean = side.zeros(y_shape, side.dtype);
   const Tensor d_largest = side.activation(x_shape, 3);
   const Tensor d_mean = side.activation(x_shape, 4);
-  side.backend->max_pool(side.stream, s, x, largest, argmax);
-  side.backend->max_pool_dx(side.stream, s, dy, argmax, {d_largest, accumulate});
-  side.backend->avg_pool(side.stream, s, x, mean);
-  side.backend->avg_pool_dx(side.stream, s, dy, {d_mean, accumulate});
+  side.backend->pools().max_pool(side.stream, s, x, largest, argmax);
+  side.backend->pools().max_pool_dx(side.stream, s, dy, argmax, {d_largest, accumulate});
+  side.backend->pools().avg_pool(side.stream, s, x, mean);
+  side.backend->pools().avg_pool_dx(side.stream, s, dy, {d_mean, accumulate});
   return {largest, d_largest, mean, d_mean};
 }
 
@@ -48,7 +48,7 @@ TEST(Backend, MaxPoolTakesTheFirstOfEqualValues) {
     const Tensor x({1, 2, 2, 1}, DType::f32);  // zeros
     Tensor y({1, 1, 1, 1}, DType::f32);
     Tensor argmax({1, 1, 1, 1}, DType::i32);
-    side.backend->max_pool(side.stream, spec, x, y, argmax);
+    side.backend->pools().max_pool(side.stream, spec, x, y, argmax);
     EXPECT_EQ(argmax.data<int32_t>()[0], 0);
   }
 }
@@ -66,19 +66,20 @@ std::vector<Tensor> normalise(Side& side, const BatchNormSpec& s, bool accumulat
   Tensor mean = side.zeros(channels, wide_of(side.dtype));
   Tensor inv_std = side.zeros(channels, wide_of(side.dtype));
   Tensor y = side.activation(shape, 12), evaluated = side.activation(shape, 13);
-  const int64_t mask_bytes = side.backend->relu_mask_bytes(s, side.dtype);
+  const int64_t mask_bytes = side.backend->norms().relu_mask_bytes(s, side.dtype);
   Tensor mask = mask_bytes > 0 ? side.zeros({mask_bytes}, DType::u8) : Tensor();
   GradSlot dx{side.activation(shape, 8), accumulate};
   GradSlot d_residual{side.activation(shape, 9), accumulate};
   GradSlot d_gamma{side.parameter(channels, 10), accumulate};
   GradSlot d_beta{side.parameter(channels, 11), accumulate};
   const Tensor* added = s.residual ? &residual : nullptr;
-  side.backend->batch_norm(side.stream, s, x, gamma, beta, added, 0.1, running_mean, running_var,
-                           mean, inv_std, y, mask);
-  side.backend->batch_norm_eval(side.stream, s, x, gamma, beta, added, running_mean, running_var,
-                                evaluated);
-  side.backend->batch_norm_dx(side.stream, s, x, mask.defined() ? mask : y, dy, gamma, mean,
-                              inv_std, &dx, s.residual ? &d_residual : nullptr, &d_gamma, &d_beta);
+  side.backend->norms().batch_norm(side.stream, s, x, gamma, beta, added, 0.1, running_mean,
+                                   running_var, mean, inv_std, y, mask);
+  side.backend->norms().batch_norm_eval(side.stream, s, x, gamma, beta, added, running_mean,
+                                        running_var, evaluated);
+  side.backend->norms().batch_norm_dx(side.stream, s, x, mask.defined() ? mask : y, dy, gamma, mean,
+                                      inv_std, &dx, s.residual ? &d_residual : nullptr, &d_gamma,
+                                      &d_beta);
   return {y,       evaluated, running_mean,    running_var,  mean,
           inv_std, dx.into,   d_residual.into, d_gamma.into, d_beta.into};
 }
@@ -146,12 +147,12 @@ TEST(Backend, AReluPassesNeitherZeroNorNaNBack) {
     set(beta, 3, 1.0);
     Tensor state = side.zeros({8}, DType::f32), mean = side.zeros({8}, DType::f32);
     Tensor inv_std = side.zeros({8}, DType::f32), y = side.zeros({4, 8}, dtype);
-    Tensor mask = side.zeros({side.backend->relu_mask_bytes(spec, dtype)}, DType::u8);
-    side.backend->batch_norm(side.stream, spec, x, gamma, beta, nullptr, 0.1, state, state, mean,
-                             inv_std, y, mask);
+    Tensor mask = side.zeros({side.backend->norms().relu_mask_bytes(spec, dtype)}, DType::u8);
+    side.backend->norms().batch_norm(side.stream, spec, x, gamma, beta, nullptr, 0.1, state, state,
+                                     mean, inv_std, y, mask);
     GradSlot d_beta{side.zeros({8}, DType::f32), false};
-    side.backend->batch_norm_dx(side.stream, spec, x, mask, dy, gamma, mean, inv_std, nullptr,
-                                nullptr, nullptr, &d_beta);
+    side.backend->norms().batch_norm_dx(side.stream, spec, x, mask, dy, gamma, mean, inv_std,
+                                        nullptr, nullptr, nullptr, &d_beta);
     for (int64_t c = 0; c < 8; ++c) {
       double sum = 0.0;
       for (int64_t row = 0; row < 4; ++row) sum += at(dy, row * 8 + c);
@@ -179,11 +180,11 @@ TEST(Backend, UnwantedGradientsOfBatchNormMayBeNull) {
     GradSlot d_beta{Tensor({3}, DType::f32), false};
     Tensor passed = x;
     if (library == Library::kernels) {
-      passed = Tensor({side.backend->relu_mask_bytes(spec, DType::f32)}, DType::u8);
+      passed = Tensor({side.backend->norms().relu_mask_bytes(spec, DType::f32)}, DType::u8);
       for (int64_t i = 0; i < 30; ++i) passed.data<uint8_t>()[i] = at(x, i) > 0 ? 1 : 0;
     }
-    side.backend->batch_norm_dx(side.stream, spec, x, passed, x, channel, channel, channel, nullptr,
-                                nullptr, nullptr, &d_beta);
+    side.backend->norms().batch_norm_dx(side.stream, spec, x, passed, x, channel, channel, channel,
+                                        nullptr, nullptr, nullptr, &d_beta);
     double sum = 0.0;
     for (int64_t row = 0; row < 10; ++row) sum += std::max(0.0, at(x, row * 3));
     EXPECT_NEAR(at(d_beta.into, 0), sum, 1e-5);  // ten f32 additions

@@ -4,50 +4,62 @@
 
 #include <memory>
 
+#include "core/backend.h"
+#include "core/kernels/batch_norm.h"
 #include "core/kernels/direct_conv.h"
-#include "core/kernels/kernel_backend.h"
+#include "core/kernels/pool.h"
+#include "core/kernels/rnn.h"
 #include "core/ops/bias.h"
 
 namespace wisp {
 
-class KernelsOver final : public KernelBackend {
+class KernelsOver final : public Backend, Products, Convolutions {
  public:
   KernelsOver(MemoryPool& pool, const Stream& stream)
-      : KernelBackend(pool, stream.id()), library_(make_reference_backend(pool, stream)) {}
+      : library_(make_reference_backend(pool, stream)), norms_(pool), recurrent_(*this, pool) {}
 
   std::string name() const override { return concat("kernels over ", library_->name()); }
   bool reads_rounded_weights() const override { return true; }
+  Products& products() override { return *this; }
+  Convolutions& convolutions() override { return *this; }
+  Pools& pools() override { return pools_; }
+  Norms& norms() override { return norms_; }
+  RecurrentLayers& recurrent() override { return recurrent_; }
+  RealFft& fft() override { return library_->fft(); }
+
+ private:
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
-    library_->gemm(stream, spec, a, b, c);
+    library_->products().gemm(stream, spec, a, b, c);
   }
   /// Like cuBLASLt, it refuses a bias of another type than C's.
   bool gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
                  const Tensor& bias, const Tensor& c) override {
     if (bias.dtype() != c.dtype()) return false;
-    library_->gemm(stream, spec, a, b, {c, false});
+    library_->products().gemm(stream, spec, a, b, {c, false});
     add_bias(stream, bias, c);
     return true;
   }
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
               Tensor& y) override {
     if (x.dtype() == DType::f64) return direct_conv2d(stream, spec, x, w, y);
-    library_->conv2d(stream, spec, x, w, y);
+    library_->convolutions().conv2d(stream, spec, x, w, y);
   }
   void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
                  GradSlot dx) override {
     if (dy.dtype() == DType::f64) return direct_conv2d_dx(stream, spec, dy, w, dx);
-    library_->conv2d_dx(stream, spec, dy, w, dx);
+    library_->convolutions().conv2d_dx(stream, spec, dy, w, dx);
   }
   void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
                  GradSlot dw) override {
     if (x.dtype() == DType::f64) return direct_conv2d_dw(stream, spec, x, dy, dw);
-    library_->conv2d_dw(stream, spec, x, dy, dw);
+    library_->convolutions().conv2d_dw(stream, spec, x, dy, dw);
   }
-  RealFft& fft() override { return library_->fft(); }
 
- private:
   std::unique_ptr<Backend> library_;
+  KernelPools pools_;
+  KernelNorms norms_;
+  KernelRecurrentLayers recurrent_;
 };
 
 /// The backend of a test: the reference, the build's best backend, or our kernels over the

@@ -81,10 +81,11 @@ class Layer {
   }
 
   Results run(const Asked& asked) {
-    Results r = forward(Tensor({backend_->rnn_saved_bytes(s, dtype_)}, DType::u8));
+    Results r = forward(Tensor({backend_->recurrent().rnn_saved_bytes(s, dtype_)}, DType::u8));
     r.dx = activation({s.total_rows(), s.inputs}, 5);
     GradSlot dx{r.dx, asked.accumulate};
-    backend_->rnn_dx(stream_, s, r.y, dy_, weights_, before_, saved_, asked.dx ? &dx : nullptr);
+    backend_->recurrent().rnn_dx(stream_, s, r.y, dy_, weights_, before_, saved_,
+                                 asked.dx ? &dx : nullptr);
     std::vector<RnnGradients> into;
     for (int64_t d = 0; d < s.directions; ++d) {
       const RnnWeights& w = weights_[static_cast<size_t>(d)];
@@ -95,7 +96,7 @@ class Layer {
       }
       into.push_back({slots[0], slots[1], slots[2], slots[3]});
     }
-    backend_->rnn_dw(stream_, s, x_, r.y, before_, saved_, into);
+    backend_->recurrent().rnn_dw(stream_, s, x_, r.y, before_, saved_, into);
     return r;
   }
 
@@ -104,7 +105,7 @@ class Layer {
     r.y = Tensor({s.total_rows(), s.directions * s.hidden}, dtype_);
     RnnState after{state(7), s.cell == RnnCell::lstm ? state(8) : Tensor()};
     saved_ = std::move(saved);
-    backend_->rnn(stream_, s, x_, weights_, before_, r.y, after, saved_);
+    backend_->recurrent().rnn(stream_, s, x_, weights_, before_, r.y, after, saved_);
     r.h = after.h;
     r.c = after.c;
     return r;

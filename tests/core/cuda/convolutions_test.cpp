@@ -34,7 +34,7 @@ struct Exact {
       : spec(of),
         factors(of_factors),
         workspace(rig.pool),
-        convolutions(std::in_place, rig.pool, rig.stream.id(), workspace, math) {}
+        convolutions(std::in_place, rig.pool, workspace, math) {}
   ~Exact() { cudnn_controls() = {.handles = cudnn_controls().handles}; }
   Exact(const Exact&) = delete;
   Exact& operator=(const Exact&) = delete;
@@ -71,7 +71,7 @@ struct Exact {
     TestContext host;
     const Tensor a = drawn(first, DType::f64), b = drawn(second, DType::f64);
     Tensor made = drawn(last, DType::f64);
-    Backend& reference = host.context.backend;
+    wisp::Convolutions& reference = host.context.backend.convolutions();
     if (pass == ConvPass::forward) reference.conv2d(host.stream, spec, a, b, made);
     if (pass == ConvPass::dx) reference.conv2d_dx(host.stream, spec, a, b, {made, accumulate});
     if (pass == ConvPass::dw) reference.conv2d_dw(host.stream, spec, a, b, {made, accumulate});

@@ -1,7 +1,5 @@
 // Tests of our kernels on a device, in place of a library's. They give the CPU's bits and read no
 // pointer of the host. backend_test and backend_rnn_test test their results beside other backends.
-#include "core/kernels/kernel_backend.h"
-
 #include <gtest/gtest.h>
 
 #include "core/copy.h"
@@ -60,16 +58,16 @@ void normalise(Calls& calls, int64_t rows, int64_t all_channels, bool relu) {
   Tensor running_mean = calls.parameter(channels), running_var = calls.parameter(channels);
   Tensor mean = calls.parameter(channels), inv_std = calls.parameter(channels);
   Tensor y = calls.activation(shape), evaluated = calls.activation(shape);
-  const int64_t mask_bytes = calls.backend().relu_mask_bytes(spec, x.dtype());
+  const int64_t mask_bytes = calls.backend().norms().relu_mask_bytes(spec, x.dtype());
   Tensor mask = relu ? calls.empty({mask_bytes}, DType::u8) : Tensor();
-  calls.backend().batch_norm(calls.stream(), spec, x, gamma, beta, &residual, 0.1, running_mean,
-                             running_var, mean, inv_std, y, mask);
-  calls.backend().batch_norm_eval(calls.stream(), spec, x, gamma, beta, &residual, beta,
-                                  calls.parameter(channels), evaluated);
+  calls.backend().norms().batch_norm(calls.stream(), spec, x, gamma, beta, &residual, 0.1,
+                                     running_mean, running_var, mean, inv_std, y, mask);
+  calls.backend().norms().batch_norm_eval(calls.stream(), spec, x, gamma, beta, &residual, beta,
+                                          calls.parameter(channels), evaluated);
   GradSlot dx{calls.activation(shape), true}, d_residual{calls.activation(shape), false};
   GradSlot d_gamma{calls.parameter(channels), true}, d_beta{calls.parameter(channels), false};
-  calls.backend().batch_norm_dx(calls.stream(), spec, x, mask, dy, gamma, mean, inv_std, &dx,
-                                &d_residual, &d_gamma, &d_beta);
+  calls.backend().norms().batch_norm_dx(calls.stream(), spec, x, mask, dy, gamma, mean, inv_std,
+                                        &dx, &d_residual, &d_gamma, &d_beta);
   for (const Tensor& result : {running_mean, running_var, mean, inv_std, y, dx.into,
                                d_residual.into, d_gamma.into, d_beta.into})
     calls.made(result);
@@ -89,10 +87,10 @@ void pool(Calls& calls, int64_t channels) {
   Tensor argmax = calls.empty(out, DType::i32);
   const GradSlot d_largest{calls.activation(x.shape()), true};
   const GradSlot d_mean{calls.activation(x.shape()), false};
-  calls.backend().max_pool(calls.stream(), spec, x, largest, argmax);
-  calls.backend().avg_pool(calls.stream(), spec, x, mean);
-  calls.backend().max_pool_dx(calls.stream(), spec, largest, argmax, d_largest);
-  calls.backend().avg_pool_dx(calls.stream(), spec, mean, d_mean);
+  calls.backend().pools().max_pool(calls.stream(), spec, x, largest, argmax);
+  calls.backend().pools().avg_pool(calls.stream(), spec, x, mean);
+  calls.backend().pools().max_pool_dx(calls.stream(), spec, largest, argmax, d_largest);
+  calls.backend().pools().avg_pool_dx(calls.stream(), spec, mean, d_mean);
   for (const Tensor& result : {largest, mean, d_largest.into, d_mean.into}) calls.made(result);
 }
 
@@ -116,11 +114,11 @@ void recur(Calls& calls, RnnCell cell, DType type, DType matrices) {
   Tensor y = calls.activation({11, 14});
   const RnnState before = state();
   RnnState after = state();
-  Tensor saved = calls.empty({calls.backend().rnn_saved_bytes(spec, type)}, DType::u8);
-  calls.backend().rnn(calls.stream(), spec, x, weights, before, y, after, saved);
+  Tensor saved = calls.empty({calls.backend().recurrent().rnn_saved_bytes(spec, type)}, DType::u8);
+  calls.backend().recurrent().rnn(calls.stream(), spec, x, weights, before, y, after, saved);
   GradSlot dx{calls.activation({11, 5}), true};
-  calls.backend().rnn_dx(calls.stream(), spec, y, dy, weights, before, saved, &dx);
-  calls.backend().rnn_dw(calls.stream(), spec, x, y, before, saved, gradients);
+  calls.backend().recurrent().rnn_dx(calls.stream(), spec, y, dy, weights, before, saved, &dx);
+  calls.backend().recurrent().rnn_dw(calls.stream(), spec, x, y, before, saved, gradients);
   for (const Tensor& result : {y, after.h, dx.into}) calls.made(result);
   if (cell == RnnCell::lstm) calls.made(after.c);
   for (const RnnGradients& g : gradients)
@@ -166,9 +164,9 @@ void expect_recurrent(const Results& actual, const Results& expected, DType type
   }
 }
 
-class KernelBackendOnDevices : public DeviceTest, public testing::WithParamInterface<DType> {};
+class OwnKernelsOnDevices : public DeviceTest, public testing::WithParamInterface<DType> {};
 
-TEST_P(KernelBackendOnDevices, HaveTheBitsOfTheCpu) {
+TEST_P(OwnKernelsOnDevices, HaveTheBitsOfTheCpu) {
   const DType type = GetParam();
   const Results expected = norms_and_pools({}, type), expected_states = recurrent({}, type);
   EXPECT_EQ(norms_and_pools(first_device(), type), expected);
@@ -177,11 +175,11 @@ TEST_P(KernelBackendOnDevices, HaveTheBitsOfTheCpu) {
   EXPECT_EQ(norms_and_pools(first_device(), type), expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, KernelBackendOnDevices,
+INSTANTIATE_TEST_SUITE_P(Types, OwnKernelsOnDevices,
                          testing::Values(DType::f32, DType::bf16, DType::f64),
                          [](const auto& tested) { return name_of(tested.param); });
 
-TEST(KernelBackend, TakesRecurrentWeightsThatAreRoundedAlready) {
+TEST(OwnKernels, TakesRecurrentWeightsThatAreRoundedAlready) {
   EXPECT_EQ(recurrent({}, DType::bf16, DType::bf16), recurrent({}, DType::bf16, DType::f32));
 }
 

@@ -3,8 +3,7 @@
 namespace wisp {
 namespace {
 
-using packed::layout_of, packed::Scratch, packed::stated_counts, packed::sum_of,
-    packed::ValueLayout;
+using packed::layout_of, packed::Scratch, packed::sum_of, packed::Totals, packed::WireLayout;
 using select::part_of, select::parts_of, select::Section;
 
 /// The field position at which the run before entry i begins.
@@ -47,74 +46,26 @@ WISP_HD inline void write_value<Natural>(std::byte* out, int64_t e, float value)
   reinterpret_cast<uint8_t*>(out)[e] = static_cast<uint8_t>(to_wire<Natural>(value).bits & 0xffu);
 }
 
-/// Writes a part of a field's entries into the payload, without the signs of natural values, and
-/// without indices that are not one number per entry.
-template <class Value>
-struct Pack {
-  struct Shared {};
+/// A list in parts: each of the fields has `parts` of them, and each part a team.
+struct PartedList {
   SparseList list;
-  int64_t fields, stated, parts;
+  int64_t fields, parts;
   const int64_t* entries;  // of each part, escapes included; null: of each field, as in the list
-  uint32_t escape;
-  int number;  // bytes of an index, or 0
-  ValueLayout layout;
-  std::byte* data;
-  int64_t* used;
-  int64_t *all_entries, *offset;
-  SparseList to;  // copy of the list with escapes, or without gaps between fields
-  bool copies;
 
-  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const int64_t f = item / parts, last = fields * parts - 1, count = count_of(item);
-    const bool begins = item % parts == 0;
-    if (count == 0 && !begins && item < last) return;
-    const int64_t begin = sum(team, 0, item);
-    const int64_t all = begin + count + sum(team, item + 1, last + 1);
-    const int64_t of_field = begins ? count + sum(team, item + 1, item + parts) : 0;
-    const Range range = list.range[f];
-    const Section part = part_of(range.count, item % parts, parts);
-    const uint32_t* position = list.position + range.begin;
-    const float* value = list.value + range.begin;
-    const int64_t first_begin = part.size() > 0 ? run_begin(position, part.from) : 0;
-    if (copies) {
-      copy(team, part, position, value, begin);
-      position = to.position + begin;
-      value = to.value + begin;
-    } else {
-      position += part.from;
-      value += part.from;
-    }
-    std::byte* values = data + layout.header;
-    team.update(
-        count, [&](int64_t i) { return value[i]; },
-        [&](int64_t i, float x) { write_value<Value>(values, begin + i, x); });
-    std::byte* indices = data + layout.end(all);
-    if (number == 2) {
-      auto* runs = reinterpret_cast<uint16_t*>(indices) + begin;
-      team.fill(count, runs, [&](int64_t i) {
-        return static_cast<uint16_t>(position[i] - (i > 0 ? run_begin(position, i) : first_begin));
-      });
-    } else if (number == 4) {
-      auto* as_it_is = reinterpret_cast<uint32_t*>(indices) + begin;
-      team.fill(count, as_it_is, [&](int64_t i) { return position[i]; });
-    }
-    team.once([&] {
-      if (begins && copies) to.range[f] = {begin, of_field};
-      if (begins && f < stated)
-        reinterpret_cast<uint32_t*>(data)[f] = static_cast<uint32_t>(of_field);
-      if (item == last) end(all);
-    });
-  }
-
- private:
-  WISP_HD int64_t sum(const Team& team, int64_t from, int64_t to_item) const {
-    return sum_of(team, from, to_item, [this](int64_t item) { return count_of(item); });
-  }
   WISP_HD int64_t count_of(int64_t item) const {
     return entries ? entries[item] : list.range[item].count;
   }
-  WISP_HD void copy(const Team& team, const Section& part, const uint32_t* position,
-                    const float* value, int64_t begin) const {
+  WISP_HD int64_t sum(const Team& team, int64_t from, int64_t to) const {
+    return sum_of(team, from, to, [this](int64_t item) { return count_of(item); });
+  }
+};
+
+/// Copies a part of a list, with escapes, to entry `begin` and those behind it.
+struct Copy {
+  SparseList to;
+  uint32_t escape;  // 0: there are none
+  WISP_HD void operator()(const Team& team, const Section& part, const uint32_t* position,
+                          const float* value, int64_t begin) const {
     if (escape == 0) {
       team.fill(part.size(), to.position + begin,
                 [&](int64_t i) { return position[part.from + i]; });
@@ -136,12 +87,76 @@ struct Pack {
           to.value[entry] = value[at];
         });
   }
-  /// Ends the payload: the zeros between the parts, and the totals for other kernels.
+};
+
+/// A payload to write.
+struct Output {
+  WireLayout layout;
+  std::byte* data;
+  int64_t* used;
+  Totals totals;
+
+  /// Ends the payload of `all` entries: the zeros between values and indices, and the totals.
   WISP_HD void end(int64_t all) const {
-    *all_entries = all;
-    *offset = layout.end(all);
-    for (int64_t i = layout.header + layout.size(all); i < *offset; ++i) data[i] = std::byte{0};
-    if (number > 0) *used = *offset + number * all;
+    const int64_t offset = layout.indices(all);
+    *totals.entries = all;
+    *totals.offset = offset;
+    for (int64_t i = layout.values_end(all); i < offset; ++i) data[i] = std::byte{0};
+    if (layout.number > 0) *used = offset + layout.number * all;
+  }
+};
+
+/// Writes a part of a field's entries into the payload, without the signs of natural values, and
+/// without indices that are not one number per entry.
+template <class Value>
+struct Pack {
+  struct Shared {};
+  PartedList from;
+  Copy copy;  // if there are escapes, or if values are natural: WriteSigns reads it
+  Output out;
+
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const int64_t parts = from.parts, f = item / parts, last = from.fields * parts - 1;
+    const int64_t count = from.count_of(item);
+    const bool begins = item % parts == 0;
+    if (count == 0 && !begins && item < last) return;
+    const int64_t begin = from.sum(team, 0, item);
+    const int64_t all = begin + count + from.sum(team, item + 1, last + 1);
+    const int64_t of_field = begins ? count + from.sum(team, item + 1, item + parts) : 0;
+    const Range range = from.list.range[f];
+    const Section part = part_of(range.count, item % parts, parts);
+    const uint32_t* position = from.list.position + range.begin;
+    const float* value = from.list.value + range.begin;
+    const int64_t first_begin = part.size() > 0 ? run_begin(position, part.from) : 0;
+    const bool copies = std::is_same_v<Value, Natural> || copy.escape > 0;
+    if (copies) {
+      copy(team, part, position, value, begin);
+      position = copy.to.position + begin;
+      value = copy.to.value + begin;
+    } else {
+      position += part.from;
+      value += part.from;
+    }
+    std::byte* values = out.data + out.layout.header();
+    team.update(
+        count, [&](int64_t i) { return value[i]; },
+        [&](int64_t i, float x) { write_value<Value>(values, begin + i, x); });
+    std::byte* indices = out.data + out.layout.indices(all);
+    if (out.layout.number == 2) {
+      auto* runs = reinterpret_cast<uint16_t*>(indices) + begin;
+      team.fill(count, runs, [&](int64_t i) {
+        return static_cast<uint16_t>(position[i] - (i > 0 ? run_begin(position, i) : first_begin));
+      });
+    } else if (out.layout.number == 4) {
+      auto* as_it_is = reinterpret_cast<uint32_t*>(indices) + begin;
+      team.fill(count, as_it_is, [&](int64_t i) { return position[i]; });
+    }
+    team.once([&] {
+      if (begins && copies) copy.to.range[f] = {begin, of_field};
+      if (begins && f < out.layout.stated)
+        reinterpret_cast<uint32_t*>(out.data)[f] = static_cast<uint32_t>(of_field);
+      if (item == last) out.end(all);
+    });
   }
 };
 
@@ -167,7 +182,8 @@ const IndexFormat& SparseWire::index(const UnitSpec& spec, const Room& room) con
 int64_t SparseWire::capacity(const UnitSpec& spec, const Room& room) const {
   const IndexFormat& format = index(spec, room);
   const Room entries = with_escapes(format, room);
-  return layout_of(values_, format, spec).end(entries.of(spec)) + format.most_bytes(spec, entries);
+  return layout_of(values_, format, spec).indices(entries.of(spec)) +
+         format.most_bytes(spec, entries);
 }
 
 int64_t SparseWire::scratch_bytes(const UnitSpec& spec, const Room& room) const {
@@ -194,12 +210,11 @@ void SparseWire::pack(const Stream& stream, const UnitSpec& spec, const Room& ro
              capacity(spec, room), " bytes, the outlet has ", outlet.capacity);
   const IndexFormat& format = index(spec, room);
   const Room entries = with_escapes(format, room);
-  const ValueLayout layout = layout_of(values_, format, spec);
+  const WireLayout layout = layout_of(values_, format, spec);
   const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
   const auto fields = std::ssize(spec.fields);
   const int64_t parts = parts_of(stream, packed::most_entries(spec, room));
   const int64_t each = room.of(spec) / (fields * parts);
-  const bool natural = values_ == WireFormat::natural;
   const auto escape = static_cast<uint32_t>(format.escape());
   const bool counts = escape > 0 || parts > 1;
   if (counts) {
@@ -207,19 +222,18 @@ void SparseWire::pack(const Stream& stream, const UnitSpec& spec, const Room& ro
   }
   dispatch_wire(values_, [&]<class Value>(Value) {
     parallel_teams(stream, fields * parts,
-                   Pack<Value>{list, fields, stated_counts(format, spec), parts,
-                               counts ? scratch.of_part : nullptr, escape, format.number(), layout,
-                               outlet.data, outlet.used, scratch.entries, scratch.offset,
-                               scratch.list, escape > 0 || natural},
+                   Pack<Value>{{list, fields, parts, counts ? scratch.of_part : nullptr},
+                               {scratch.list, escape},
+                               {layout, outlet.data, outlet.used, scratch.totals}},
                    each);
   });
-  if (natural) {
+  if (values_ == WireFormat::natural) {
     parallel_for_counted(
-        stream, scratch.entries, entries.of(spec),
-        WriteSigns{scratch.list.value, scratch.entries, outlet.data + layout.header});
+        stream, scratch.totals.entries, entries.of(spec),
+        WriteSigns{scratch.list.value, scratch.totals.entries, outlet.data + layout.header()});
   }
   if (format.number() == 0) {
-    format.write(stream, spec, entries, list, {outlet.data, scratch.offset}, outlet.used,
+    format.write(stream, spec, entries, list, {outlet.data, scratch.totals.offset}, outlet.used,
                  scratch.format);
   }
 }

@@ -7,15 +7,22 @@
 
 namespace wisp::packed {
 
-/// Layout of the part that holds values.
-struct ValueLayout {
-  int64_t header, each, alignment;  // each: bytes of a value; 0: natural
-  WISP_HD int64_t size(int64_t entries) const {
-    return each > 0 ? each * entries : entries + (entries + 7) / 8;
+/// The places of values and indices in a payload.
+struct WireLayout {
+  int64_t stated;     // fields whose entries the payload states
+  int64_t value;      // bytes of a value; 0: natural
+  int64_t number;     // bytes of an index; 0: indices are not one number per entry
+  int64_t alignment;  // of the indices
+
+  /// Begin of the values.
+  WISP_HD int64_t header() const { return 4 * stated; }
+  /// End of the values.
+  WISP_HD int64_t values_end(int64_t entries) const {
+    return header() + (value > 0 ? value * entries : entries + (entries + 7) / 8);
   }
   /// Begin of the indices.
-  WISP_HD int64_t end(int64_t entries) const {
-    return (header + size(entries) + alignment - 1) / alignment * alignment;
+  WISP_HD int64_t indices(int64_t entries) const {
+    return (values_end(entries) + alignment - 1) / alignment * alignment;
   }
 };
 
@@ -24,14 +31,17 @@ inline int64_t value_bits(WireFormat format) {
   return format == WireFormat::f32 ? 32 : 16;
 }
 
-inline int64_t stated_counts(const IndexFormat& format, const UnitSpec& spec) {
-  return static_cast<int64_t>(spec.fields.size()) - (format.counts_all() ? 0 : 1);
+inline WireLayout layout_of(WireFormat values, const IndexFormat& format, const UnitSpec& spec) {
+  const int64_t value = values == WireFormat::natural ? 0 : value_bits(values) / 8;
+  const int64_t stated = std::ssize(spec.fields) - (format.counts_all() ? 0 : 1);
+  return {stated, value, format.number(), format.alignment()};
 }
 
-inline ValueLayout layout_of(WireFormat values, const IndexFormat& format, const UnitSpec& spec) {
-  const int64_t each = values == WireFormat::natural ? 0 : value_bits(values) / 8;
-  return {4 * stated_counts(format, spec), each, format.alignment()};
-}
+/// Words about a payload's entries, for the kernels that follow.
+struct Totals {
+  int64_t* entries;
+  int64_t* offset;  // begin of the indices
+};
 
 /// The most entries of a field.
 inline int64_t most_entries(const UnitSpec& spec, const Room& room) {
@@ -43,8 +53,7 @@ inline int64_t most_entries(const UnitSpec& spec, const Room& room) {
 /// Scratch of a unit while it is packed or read. The list includes escapes, and its fields follow
 /// each other without gaps.
 struct Scratch {
-  int64_t* entries;
-  int64_t* offset;   // offset of the indices
+  Totals totals;
   int64_t* of_part;  // of each part of each field: entries with escapes, or positions of its runs
   int64_t* bad;      // of each field; not 0: its positions are malformed
   SparseList list;
@@ -53,8 +62,7 @@ struct Scratch {
   std::byte* format;
 
   Scratch(Cursor& cursor, const IndexFormat& index, const UnitSpec& spec, const Room& room)
-      : entries(cursor.take<int64_t>(1)),
-        offset(cursor.take<int64_t>(1)),
+      : totals{cursor.take<int64_t>(1), cursor.take<int64_t>(1)},
         of_part(cursor.take<int64_t>(std::ssize(spec.fields) *
                                      select::most_parts(most_entries(spec, room)))),
         bad(cursor.take<int64_t>(std::ssize(spec.fields))),

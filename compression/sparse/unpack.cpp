@@ -3,8 +3,7 @@
 namespace wisp {
 namespace {
 
-using packed::layout_of, packed::Scratch, packed::stated_counts, packed::sum_of,
-    packed::ValueLayout;
+using packed::layout_of, packed::Scratch, packed::sum_of, packed::Totals, packed::WireLayout;
 using select::part_of, select::parts_of, select::Section;
 
 template <class Value>
@@ -20,24 +19,16 @@ WISP_HD inline float read_value<Natural>(const std::byte* in, int64_t e, int64_t
   return static_cast<float>(natural);
 }
 
-/// Takes a list that was read, and adds it to the fields' slices. If a field's positions do not
-/// ascend or lie beyond it, its part of the list becomes empty.
-struct Take {
-  UnitRows rows;
-  float weight;
-  float* arena;  // null: nothing is added
+/// Judges the positions of a field's part. `before` is the position before them, or -1.
+struct Check {
+  const UnitRows::OfField* field;
   Complaints complaints;
-  int64_t* bad;  // of each field; 0: its positions are good
+  int64_t* bad;  // of each field; not 0: its positions do not ascend or lie beyond it
 
   enum class State { good, outside, disordered };
-  struct Sum {
-    uint32_t at;
-    float value;
-  };
-  /// Judges the positions of a field's part. `before` is the position before them, or -1.
-  WISP_HD void check(const Team& team, int64_t f, const Section& part, int64_t before,
-                     const uint32_t* position) const {
-    const int64_t numel = rows.field[f].numel;
+  WISP_HD void operator()(const Team& team, int64_t f, const Section& part, int64_t before,
+                          const uint32_t* position) const {
+    const int64_t numel = field[f].numel;
     team.update(
         part.size(),
         [&](int64_t i) {
@@ -53,19 +44,28 @@ struct Take {
           complaints.add(wrong, f, part.from + i);
         });
   }
-  /// Takes a part of a field that was judged.
-  WISP_HD void operator()(const Team& team, int64_t f, int64_t part, int64_t parts,
+};
+
+/// Adds a part of a judged field to the field's slices. The list of a bad field becomes empty.
+struct Take {
+  UnitRows rows;
+  const int64_t* bad;
+  float weight;
+  float* arena;  // null: nothing is added
+
+  struct Sum {
+    uint32_t at;
+    float value;
+  };
+  WISP_HD void operator()(const Team& team, int64_t f, int64_t index, int64_t parts,
                           const SparseList& list) const {
     if (bad[f] != 0) {
-      if (part == 0) team.once([&] { list.range[f].count = 0; });
+      if (index == 0) team.once([&] { list.range[f].count = 0; });
       return;
     }
-    if (arena) add(team, rows.field[f], list.range[f], part, parts, list);
-  }
-
- private:
-  WISP_HD void add(const Team& team, const UnitRows::OfField& field, const Range& range,
-                   int64_t index, int64_t parts, const SparseList& list) const {
+    if (!arena) return;
+    const UnitRows::OfField& field = rows.field[f];
+    const Range range = list.range[f];
     const Section part = part_of(range.count, index, parts);
     const uint32_t* position = list.position + range.begin + part.from;
     const float* value = list.value + range.begin + part.from;
@@ -87,27 +87,36 @@ struct Take {
   }
 };
 
-/// Takes what earlier kernels have read.
-struct TakeRead {
+/// Judges and takes the fields that an index format has read.
+struct CheckAndTake {
+  struct Shared {};
+  SparseList list;
+  Check check;
+  Take take;
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Range range = list.range[f];
+    check(team, f, {0, range.count}, -1, list.position + range.begin);
+    take(team, f, 0, 1, list);
+  }
+};
+
+/// Takes fields of several parts. Unpack has judged them.
+struct TakeJudged {
   struct Shared {};
   SparseList list;
   Take take;
   int64_t parts;
-  bool checked;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const int64_t f = item / parts;
-    if (!checked) {
-      const Range range = list.range[f];
-      take.check(team, f, {0, range.count}, -1, list.position + range.begin);
-    }
-    take(team, f, item % parts, parts, list);
+    take(team, item / parts, item % parts, parts, list);
   }
 };
 
-/// The entries that a payload states for each field. Those beyond the payload or the field are cut.
-struct Stated {
+/// A payload to read, and the entries that it states for each field. Those beyond the payload or
+/// the field are cut.
+struct Input {
+  WireLayout layout;
   const std::byte* data;
-  int64_t fields, stated;
+  int64_t fields;
   int64_t limit;        // the most entries
   const int64_t* most;  // the most entries of each field
 
@@ -117,7 +126,7 @@ struct Stated {
   };
   WISP_HD Place place_of(const Team& team, int64_t f) const {
     const auto count_of = [this](int64_t g) {
-      const int64_t count = g < stated ? of(g) : limit;
+      const int64_t count = g < layout.stated ? of(g) : limit;
       return count < most[g] ? count : most[g];
     };
     const auto within_limit = [this](int64_t sum) { return sum < limit ? sum : limit; };
@@ -128,7 +137,7 @@ struct Stated {
   }
   /// The entries that the payload says or leaves for field f, whose range is `range`.
   WISP_HD int64_t uncut(int64_t f, const Range& range) const {
-    return f < stated ? of(f) : limit - range.begin;
+    return f < layout.stated ? of(f) : limit - range.begin;
   }
   /// True if the part of a field may have entries.
   WISP_HD bool reaches(int64_t f, int64_t part) const {
@@ -147,18 +156,17 @@ struct ClearBad {
 /// Prepares fields that several teams share, and adds up the runs of each part.
 struct SumRuns {
   struct Shared {};
-  Stated stated;
-  ValueLayout layout;
+  Input input;
   int64_t parts;
   int64_t *of_part, *bad;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const int64_t f = item / parts;
     if (item % parts == 0) team.once([&] { bad[f] = 0; });
-    if (!stated.reaches(f, item % parts)) return;
-    const auto [range, all] = stated.place_of(team, f);
+    if (!input.reaches(f, item % parts)) return;
+    const auto [range, all] = input.place_of(team, f);
     const Section part = part_of(range.count, item % parts, parts);
     const auto* run =
-        reinterpret_cast<const uint16_t*>(stated.data + layout.end(all)) + range.begin;
+        reinterpret_cast<const uint16_t*>(input.data + input.layout.indices(all)) + range.begin;
     const int64_t sum =
         sum_of(team, part.from, part.to, [&](int64_t i) { return int64_t{run[i]} + 1; });
     team.once([&] { of_part[item] = sum; });
@@ -170,46 +178,45 @@ struct SumRuns {
 template <class Value>
 struct Unpack {
   struct Shared {};
-  Stated stated;
-  int64_t bytes;   // of the payload
-  int64_t number;  // bytes of an index, or 0
-  ValueLayout layout;
+  Input input;
+  int64_t bytes;  // of the payload
   SparseList list;
   int64_t parts;
-  const int64_t* of_part;
-  int64_t *entries, *offset;
-  Take take;
+  const int64_t* of_part;  // of each part: positions of its runs, if a field has several parts
+  Totals totals;
+  Check check;
+  Take take;  // if a field has one part
 
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const int64_t f = item / parts, last = stated.fields * parts - 1;
-    if (!stated.reaches(f, item % parts) && item < last) return;
-    const Stated::Place place = stated.place_of(team, f);
+    const int64_t f = item / parts, last = input.fields * parts - 1;
+    if (!input.reaches(f, item % parts) && item < last) return;
+    const Input::Place place = input.place_of(team, f);
     const Range range = place.range;
     const int64_t all = place.all;
     const Section part = part_of(range.count, item % parts, parts);
     if (part.size() == 0 && item % parts > 0 && item < last) return;
-    const std::byte* values = stated.data + layout.header;
+    const std::byte* values = input.data + input.layout.header();
     float* value = list.value + range.begin + part.from;
     team.fill(part.size(), value, [&](int64_t i) {
       return read_value<Value>(values, range.begin + part.from + i, all);
     });
-    const std::byte* indices = stated.data + layout.end(all);
+    const std::byte* indices = input.data + input.layout.indices(all);
     const int64_t before = part.size() > 0 ? read_numbers(team, item, range, part, indices) : -1;
     team.once([&] {
       if (item % parts == 0) {
         list.range[f] = range;
-        const int64_t count = stated.uncut(f, range);
-        if (count > range.count) take.complaints.add(Wrong::count, f, count);
-        if (parts == 1) take.bad[f] = 0;
+        const int64_t count = input.uncut(f, range);
+        if (count > range.count) check.complaints.add(Wrong::count, f, count);
+        if (parts == 1) check.bad[f] = 0;
       }
       if (item < last) return;
-      *entries = all;
-      *offset = layout.end(all);
-      const int64_t end = *offset + number * all;
-      if (number > 0 && end != bytes) take.complaints.add(Wrong::end, f, end);
+      *totals.entries = all;
+      *totals.offset = input.layout.indices(all);
+      const int64_t end = *totals.offset + input.layout.number * all;
+      if (input.layout.number > 0 && end != bytes) check.complaints.add(Wrong::end, f, end);
     });
-    if (number == 0) return;
-    take.check(team, f, part, before, list.position + range.begin);
+    if (input.layout.number == 0) return;
+    check(team, f, part, before, list.position + range.begin);
     if (parts == 1) take(team, f, 0, 1, list);
   }
 
@@ -219,7 +226,7 @@ struct Unpack {
                                const Section& part, const std::byte* indices) const {
     const int64_t begin = range.begin + part.from;
     uint32_t* position = list.position + begin;
-    if (number == 2) {
+    if (input.layout.number == 2) {
       const auto* run = reinterpret_cast<const uint16_t*>(indices) + begin;
       const int64_t first = parts == 1 ? 0
                                        : sum_of(team, item / parts * parts, item,
@@ -232,7 +239,7 @@ struct Unpack {
           });
       return first - 1;
     }
-    if (number == 4) {
+    if (input.layout.number == 4) {
       const auto* as_it_is = reinterpret_cast<const uint32_t*>(indices) + begin;
       team.fill(part.size(), position, [&](int64_t i) { return as_it_is[i]; });
       if (part.from > 0) return as_it_is[-1];
@@ -264,8 +271,10 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
                             std::byte* memory) const {
   const IndexFormat& format = index(spec, room);
   const Room entries = with_escapes(format, room);
-  const ValueLayout layout = layout_of(values_, format, spec);
-  const auto size = [&](int64_t count) { return layout.end(count) + format.least_bytes(count); };
+  const WireLayout layout = layout_of(values_, format, spec);
+  const auto size = [&](int64_t count) {
+    return layout.indices(count) + format.least_bytes(count);
+  };
   int64_t limit = 0;  // the most entries that fit
   for (int64_t most = entries.of(spec); limit < most;) {
     const int64_t half = (limit + most + 1) / 2;
@@ -283,30 +292,32 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
   const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
   const SparseList list = scratch.list;
   const auto fields = std::ssize(spec.fields);
-  const int64_t number = format.number();
-  const int64_t parts = number > 0 ? parts_of(stream, packed::most_entries(spec, entries)) : 1;
+  const int64_t parts =
+      layout.number > 0 ? parts_of(stream, packed::most_entries(spec, entries)) : 1;
   const int64_t each = entries.of(spec) / (fields * parts);
-  const Stated stated{payload.data, fields, stated_counts(format, spec), limit, scratch.most};
-  const Take take{scratch.rows, weight, into, payload.complaints(), scratch.bad};
-  if (parts > 1 && number == 2) {
-    parallel_teams(stream, fields * parts,
-                   SumRuns{stated, layout, parts, scratch.of_part, scratch.bad}, each);
+  const Input input{layout, payload.data, fields, limit, scratch.most};
+  const Check check{scratch.rows.field, payload.complaints(), scratch.bad};
+  const Take take{scratch.rows, scratch.bad, weight, into};
+  if (parts > 1 && layout.number == 2) {
+    parallel_teams(stream, fields * parts, SumRuns{input, parts, scratch.of_part, scratch.bad},
+                   each);
   } else if (parts > 1) {
     parallel_for(stream, fields, ClearBad{scratch.bad});
   }
   dispatch_wire(values_, [&]<class Value>(Value) {
     parallel_teams(stream, fields * parts,
-                   Unpack<Value>{stated, payload.bytes, number, layout, list, parts,
-                                 scratch.of_part, scratch.entries, scratch.offset, take},
+                   Unpack<Value>{input, payload.bytes, list, parts, scratch.of_part, scratch.totals,
+                                 check, take},
                    each);
   });
-  if (number == 0) {
+  if (layout.number == 0) {
     format.read(stream, spec, entries, list,
-                {payload.data, scratch.offset, payload.bytes, payload.complaints()},
+                {payload.data, scratch.totals.offset, payload.bytes, payload.complaints()},
                 scratch.format);
+    parallel_teams(stream, fields, CheckAndTake{list, check, take}, each);
+  } else if (parts > 1) {
+    parallel_teams(stream, fields * parts, TakeJudged{list, take, parts}, each);
   }
-  if (number == 0 || parts > 1)
-    parallel_teams(stream, fields * parts, TakeRead{list, take, parts, number > 0}, each);
   return list;
 }
 

@@ -18,7 +18,7 @@ constexpr int64_t kTile = 256;    // bitmap words per team
 constexpr int64_t kCodes = 512;   // codes per team; whole words for every width
 constexpr float kLargest = 3.402823466e38f;
 
-int64_t parts_of(int64_t n, int64_t each) { return (n + each - 1) / each; }
+int64_t items_of(int64_t n, int64_t each) { return (n + each - 1) / each; }
 
 /// A spectrum for kernels. Each kernel defines its items.
 struct SpectrumRow {
@@ -57,15 +57,15 @@ void over_spectra(const Stream& stream, Spectra spectra, const Items& items,
           row.number += 2 * of.wire.coefficients();
           row.payload += of.wire.bytes() / 4;
           row.position += of.wire.kept();
-          row.part += parts_of(of.wire.coefficients(), kPairs);
+          row.part += items_of(of.wire.coefficients(), kPairs);
         }
       },
       kernel_of, elements);
 }
 int64_t one_each(const SpectrumWire&) { return 1; }
-int64_t each_pairs(const SpectrumWire& wire) { return parts_of(wire.coefficients(), kPairs); }
-int64_t each_tile(const SpectrumWire& wire) { return parts_of(wire.bitmap_words(), kTile); }
-int64_t each_codes(const SpectrumWire& wire) { return parts_of(2 * wire.kept(), kCodes); }
+int64_t each_pairs(const SpectrumWire& wire) { return items_of(wire.coefficients(), kPairs); }
+int64_t each_tile(const SpectrumWire& wire) { return items_of(wire.bitmap_words(), kTile); }
+int64_t each_codes(const SpectrumWire& wire) { return items_of(2 * wire.kept(), kCodes); }
 static_assert(32 * kTile >= kPairs, "so that tiles are no more than parts");
 
 struct FindMax {
@@ -278,7 +278,7 @@ struct AddCoefficients {
   }
 };
 
-int64_t parts_of(Spectra spectra) {
+int64_t all_parts(Spectra spectra) {
   int64_t parts = 0;
   for (const FieldSpectrum& of : spectra) parts += each_pairs(of.wire);
   return parts;
@@ -299,7 +299,7 @@ struct Packing {
       kept += of.wire.kept();
       sizes.add({&of.wire.all(), 1}, select::Extent(of.wire.coefficients(), of.wire.kept()));
     }
-    max = cursor.take<float>(parts_of(spectra));
+    max = cursor.take<float>(all_parts(spectra));
     energy = cursor.take<float>(coefficients);
     positions = cursor.take<uint32_t>(kept);
     select = cursor.take<std::byte>(layout_bytes<select::Scratch>(sizes));
@@ -310,7 +310,7 @@ struct Packing {
 struct Adding {
   int64_t* first;  // index of each tile's first coefficient
 
-  Adding(Cursor& cursor, Spectra spectra) : first(cursor.take<int64_t>(parts_of(spectra))) {}
+  Adding(Cursor& cursor, Spectra spectra) : first(cursor.take<int64_t>(all_parts(spectra))) {}
 };
 
 }  // namespace

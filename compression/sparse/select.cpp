@@ -101,7 +101,7 @@ Scratch::Scratch(Cursor& cursor, const Sizes& sizes)
       state(cursor.take<Progress>(sizes.fields)),
       masks(cursor.take<uint64_t>(sizes.words)),
       selected(cursor.take<int64_t>(sizes.chunks)),
-      key(cursor.take<uint32_t>(sizes.entries)),
+      word(cursor.take<uint32_t>(sizes.entries)),
       position(cursor.take<uint32_t>(sizes.entries)) {}
 
 void put_slices(TableWriter& table, Slices slices, int64_t field, Sizes& next) {

@@ -82,16 +82,15 @@ struct FindThreshold {
   using Shared = Digits;
   Fields<Source> fields;
   Selection selection;
-  bool sample_is_read;
   WISP_HD void operator()(const Team& team, int64_t f, Digits& digits) const {
     const FieldRow field = fields.row[f];
-    const uint32_t* key = fields.key + field.entry;
+    const uint32_t* sampled = fields.sampled(field);
     uint64_t bound = 0;
     if (field.sample > 0) {
-      if (!sample_is_read) read_sample(team, fields, f, {0, field.sample});
+      if (fields.samplers == 1) ReadSample<Source>{fields}(team, f, {});
       bound = bound_of_largest(team, digits, field.rank, 32, [&](const auto& digit) {
         team.histogram(field.sample, digits.bins,
-                       [&](int64_t i) { return digit(bound_of(key[i])); });
+                       [&](int64_t i) { return digit(bound_of(sampled[i])); });
       });
     }
     const uint64_t given = given_bound(selection, f);
@@ -145,8 +144,8 @@ struct ListSlices {
                                     slice.offset,
                                     slice.position,
                                     field.capacity,
-                                    fields.key + field.entry,
-                                    fields.position + field.entry,
+                                    fields.index(field),
+                                    fields.position(field),
                                     &state->candidates};
     if constexpr (kAgain) {
       return ListAgain<Source>{first, state->again != 0};
@@ -191,38 +190,33 @@ struct CountPassing {
 
  private:
   /// -1 if it passes already, or never will.
-  WISP_HD int needed(uint32_t key, float threshold) const {
-    if (key >= float_bits(threshold) || key < least) return -1;
+  WISP_HD int needed(uint32_t magnitude, float threshold) const {
+    if (magnitude >= float_bits(threshold) || magnitude < least) return -1;
     for (int step = 1; step <= kAdaptations; ++step) {
       threshold *= kAdaptation;
-      if (key >= float_bits(threshold)) return step;
+      if (magnitude >= float_bits(threshold)) return step;
     }
     return -1;
   }
 };
 
-/// Replaces the arena indices of a part of the list by keys. A phase of its own: its reads are
-/// spread over the field, and overlap only this way.
+/// Reads the magnitudes of a part of a field's list, if more than k are listed. A phase of its own:
+/// its reads are spread over the field, and overlap only this way.
 template <class Source>
-WISP_HD void read_keys(const Team& team, const Fields<Source>& fields, int64_t f,
-                       const Section& part) {
-  const Source& source = fields.source[f];
-  uint32_t* key = fields.key + fields.row[f].entry + part.from;
-  team.fill(part.size(), key, [&](int64_t i) { return magnitude_bits(source.held(key[i])); });
-}
-
-/// read_keys() for fields that several teams share, if more than k are listed.
-template <class Source>
-struct ReadKeys {
+struct ReadMagnitudes {
   struct Shared {};
   Fields<Source> fields;
-  int64_t parts;
-  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const int64_t f = item / parts;
+  WISP_HD void operator()(const Team& team, int64_t item, const Shared&) const {
+    const int64_t f = item / fields.readers;
     const FieldRow& field = fields.row[f];
     const int64_t listed = fields.state[f].candidates;
     if (listed <= field.k || field.capacity < listed) return;
-    read_keys(team, fields, f, part_of(listed, item % parts, parts));
+    const Section part = part_of(listed, item % fields.readers, fields.readers);
+    const Source& source = fields.source[f];
+    const uint32_t* index = fields.index(field) + part.from;
+    uint32_t* magnitude = fields.magnitude(field) + part.from;
+    team.fill(part.size(), magnitude,
+              [&](int64_t i) { return magnitude_bits(source.held(index[i])); });
   }
 };
 
@@ -231,7 +225,7 @@ template <class Source>
 struct Choose {
   using Shared = Digits;
   Fields<Source> fields;
-  bool exact, keys_are_read;
+  bool exact;
   uint32_t least;
   uint32_t* positions;
   Range* range;  // indexed by field; or null
@@ -251,21 +245,21 @@ struct Choose {
  private:
   WISP_HD int64_t from_list(const Team& team, int64_t f, int64_t listed, Digits& digits) const {
     const FieldRow field = fields.row[f];
-    const uint32_t* key = fields.key + field.entry;
-    const uint32_t* position = fields.position + field.entry;
+    const uint32_t* magnitude = fields.magnitude(field);
+    const uint32_t* position = fields.position(field);
     uint32_t* to = positions + field.begin;
     if (listed <= field.k) {
       team.fill(listed, to, [&](int64_t i) { return position[i]; });
       return listed;
     }
-    if (!keys_are_read) read_keys(team, fields, f, {0, listed});
+    if (fields.readers == 1) ReadMagnitudes<Source>{fields}(team, f, {});
     const Order order = field.order();
     const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
       team.histogram(listed, digits.bins,
-                     [&](int64_t i) { return digit(order(key[i], position[i])); });
+                     [&](int64_t i) { return digit(order(magnitude[i], position[i])); });
     });
     return team.select(
-        listed, [&](int64_t i) { return order(key[i], position[i]) >= bound; },
+        listed, [&](int64_t i) { return order(magnitude[i], position[i]) >= bound; },
         [&](int64_t at, int64_t i) { to[at] = position[i]; });
   }
 
@@ -275,8 +269,8 @@ struct Choose {
     const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
       fields.each_slice(field, [&](const SliceRow& slice) {
         team.histogram(slice.numel, digits.bins, [&](int64_t i) {
-          const uint32_t key = magnitude_bits(source.held(slice.offset + i));
-          return key < least ? -1 : digit(order(key, slice.position + i));
+          const uint32_t magnitude = magnitude_bits(source.held(slice.offset + i));
+          return magnitude < least ? -1 : digit(order(magnitude, slice.position + i));
         });
       });
     });
@@ -286,8 +280,8 @@ struct Choose {
       count += team.select(
           slice.numel,
           [&](int64_t i) {
-            const uint32_t key = magnitude_bits(source.held(slice.offset + i));
-            return key >= least && order(key, slice.position + i) >= bound;
+            const uint32_t magnitude = magnitude_bits(source.held(slice.offset + i));
+            return magnitude >= least && order(magnitude, slice.position + i) >= bound;
           },
           [&](int64_t at, int64_t i) { to[at] = static_cast<uint32_t>(slice.position + i); });
     });
@@ -330,24 +324,20 @@ void select_entries(const Stream& stream, const select::Fields<Source>& fields,
                     const Selection& selection, uint32_t* positions, Range* range) {
   using namespace select;
   const int64_t entries = fields.entries / fields.count;
-  const int64_t samplers = parts_of(stream, fields.most_sampled);
-  if (samplers > 1) {
-    parallel_teams(stream, fields.count * samplers, ReadSample<Source>{fields, samplers},
-                   entries / samplers);
+  if (fields.samplers > 1) {
+    parallel_teams(stream, fields.count * fields.samplers, ReadSample<Source>{fields},
+                   entries / fields.samplers);
   }
-  parallel_teams(stream, fields.count, FindThreshold<Source>{fields, selection, samplers > 1},
-                 entries);
+  parallel_teams(stream, fields.count, FindThreshold<Source>{fields, selection}, entries);
   parallel_select_ranges(stream, fields.slices, ListSlices<Source, false>{fields});
   const bool exact = selection.kind == Selection::Kind::exact;
-  if (fields.most_sampled > 0 && !exact) list_again(stream, fields, selection);
-  const int64_t readers = parts_of(stream, fields.most_listed);
-  if (readers > 1) {
-    parallel_teams(stream, fields.count * readers, ReadKeys<Source>{fields, readers},
-                   entries / readers);
+  if (fields.samplers > 0 && !exact) list_again(stream, fields, selection);
+  if (fields.readers > 1) {
+    parallel_teams(stream, fields.count * fields.readers, ReadMagnitudes<Source>{fields},
+                   entries / fields.readers);
   }
   parallel_teams(stream, fields.count,
-                 Choose<Source>{fields, exact, readers > 1, selection.least, positions, range},
-                 entries);
+                 Choose<Source>{fields, exact, selection.least, positions, range}, entries);
 }
 
 /// select_entries() for one field.

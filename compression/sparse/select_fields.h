@@ -107,9 +107,9 @@ struct Extent {
 struct Order {
   int64_t start = 0;
   int64_t numel = 0;
-  WISP_HD uint64_t operator()(uint32_t key, int64_t position) const {
+  WISP_HD uint64_t operator()(uint32_t magnitude, int64_t position) const {
     const int64_t distance = position - start + (position < start ? numel : 0);
-    return static_cast<uint64_t>(key) << 32 | (0xffffffffu - static_cast<uint64_t>(distance));
+    return static_cast<uint64_t>(magnitude) << 32 | (0xffffffffu - static_cast<uint64_t>(distance));
   }
 };
 
@@ -142,15 +142,23 @@ struct SliceRow : SelectRange {
 template <class Source>
 struct Fields {
   int64_t count, entries, tiles;
-  int64_t most_sampled;  // size of the largest sample; 0: no field has one
-  int64_t most_listed;   // capacity of the largest list
+  int64_t samplers;  // teams that read a field's sample; 0: no field has one; 1: FindThreshold's
+  int64_t readers;   // teams that read the magnitudes of a field's candidates; 1: Choose's
   const FieldRow* row;
   const Source* source;
   SelectRanges<SliceRow> slices;
   Progress* state;
-  uint32_t* key;       // keys of the sample, then arena indices of the candidates, then their keys
-  uint32_t* position;  // field positions of the candidates
+  uint32_t* word;  // of each entry, with three meanings in turn: sampled(), index(), magnitude()
+  uint32_t* positions;  // field positions of the candidates
 
+  /// The magnitudes of a field's sample.
+  WISP_HD uint32_t* sampled(const FieldRow& field) const { return word + field.entry; }
+  /// The arena indices of its candidates. They take the place of the sample.
+  WISP_HD uint32_t* index(const FieldRow& field) const { return word + field.entry; }
+  /// The magnitudes of its candidates. They take the place of the indices.
+  WISP_HD uint32_t* magnitude(const FieldRow& field) const { return word + field.entry; }
+  /// The field positions of its candidates.
+  WISP_HD uint32_t* position(const FieldRow& field) const { return positions + field.entry; }
   /// visit(slice) for each slice of a field, by all threads of a team.
   template <class Visit>
   WISP_HD void each_slice(const FieldRow& field, const Visit& visit) const {
@@ -173,7 +181,7 @@ struct Scratch {
   Progress* state;
   uint64_t* masks;
   int64_t* selected;
-  uint32_t* key;
+  uint32_t* word;
   uint32_t* position;
 
   Scratch(Cursor& cursor, const Sizes& sizes);
@@ -229,13 +237,13 @@ auto write_fields(const Stream& stream, int64_t count, const Field& field, Selec
       count,
       sizes.entries,
       sizes.tiles,
-      most_sampled,
-      most_listed,
+      most_sampled > 0 ? parts_of(stream, most_sampled) : 0,
+      parts_of(stream, most_listed),
       scratch.row,
       reinterpret_cast<const Source*>(scratch.source),
       {scratch.slice, sizes.slices, sizes.chunks, numel, scratch.masks, scratch.selected},
       scratch.state,
-      scratch.key,
+      scratch.word,
       scratch.position};
 }
 }  // namespace select

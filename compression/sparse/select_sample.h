@@ -25,7 +25,7 @@ struct SampleOfSlice {
   int64_t first, stride;  // position of the field's first cluster in the slice, may be before it
   int64_t offset, numel;
   int64_t from;  // the first of these elements
-  /// The key of the i-th of them; kElsewhere if that lies in another slice.
+  /// The magnitude of the i-th of them; kElsewhere if that lies in another slice.
   WISP_HD uint32_t operator()(int64_t i) const {
     const auto sampled = static_cast<uint64_t>(from + i);  // unsigned: divided by shifts
     const int64_t at = first + static_cast<int64_t>(sampled / kCluster) * stride +
@@ -34,33 +34,26 @@ struct SampleOfSlice {
   }
 };
 
-/// Reads the keys of a part of a field's sample.
-template <class Source>
-WISP_HD void read_sample(const Team& team, const Fields<Source>& fields, int64_t f,
-                         const Section& part) {
-  const FieldRow field = fields.row[f];
-  fields.each_slice(field, [&](const SliceRow& slice) {
-    const Section own = part.within(sampled_of(field, slice));
-    uint32_t* key = fields.key + field.entry + own.from;
-    const SampleOfSlice<Source> sample{fields.source[f], field.first - slice.position,
-                                       field.stride,     slice.offset,
-                                       slice.numel,      own.from};
-    team.update(own.size(), sample, [&](int64_t i, uint32_t found) {
-      if (found != kElsewhere) key[i] = found;
-    });
-  });
-}
-
-/// read_sample() for fields that several teams share.
+/// Reads the magnitudes of a part of a field's sample.
 template <class Source>
 struct ReadSample {
   struct Shared {};
   Fields<Source> fields;
-  int64_t parts;
-  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const int64_t f = item / parts;
-    const Section part = part_of(fields.row[f].sample, item % parts, parts);
-    if (part.size() > 0) read_sample(team, fields, f, part);
+  WISP_HD void operator()(const Team& team, int64_t item, const Shared&) const {
+    const int64_t f = item / fields.samplers;
+    const Section part = part_of(fields.row[f].sample, item % fields.samplers, fields.samplers);
+    if (part.size() == 0) return;
+    const FieldRow field = fields.row[f];
+    fields.each_slice(field, [&](const SliceRow& slice) {
+      const Section own = part.within(sampled_of(field, slice));
+      uint32_t* magnitude = fields.sampled(field) + own.from;
+      const SampleOfSlice<Source> sample{fields.source[f], field.first - slice.position,
+                                         field.stride,     slice.offset,
+                                         slice.numel,      own.from};
+      team.update(own.size(), sample, [&](int64_t i, uint32_t found) {
+        if (found != kElsewhere) magnitude[i] = found;
+      });
+    });
   }
 };
 

@@ -144,7 +144,7 @@ struct Split {
   using Shared = select::Digits;
   SparseList from, kept, rest;
   bool with_rest;
-  uint32_t* keys;
+  uint32_t* magnitudes;
   RowTable<SplitRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, select::Digits& digits) const {
     const SplitRow& row = table.row[item];
@@ -153,18 +153,19 @@ struct Split {
     const int64_t count = range.count < row.most ? range.count : row.most;
     const uint32_t* position = from.position + range.begin;
     const float* value = from.value + range.begin;
-    uint32_t* key = keys + row.rest;
-    team.fill(count, key, [&](int64_t i) { return magnitude_bits(value[i]); });
+    uint32_t* magnitude = magnitudes + row.rest;
+    team.fill(count, magnitude, [&](int64_t i) { return magnitude_bits(value[i]); });
     uint64_t bound = 0;
     if (count > row.k) {
       bound = select::bound_of_largest(team, digits, row.k, 0, [&](const auto& digit) {
         team.histogram(count, digits.bins,
-                       [&](int64_t i) { return digit(row.order(key[i], position[i])); });
+                       [&](int64_t i) { return digit(row.order(magnitude[i], position[i])); });
       });
     }
     const auto part = [&](bool above, const SparseList& into, int64_t begin, int64_t room) {
       const int64_t entries = team.select(
-          count, [&](int64_t i) { return (row.order(key[i], position[i]) >= bound) == above; },
+          count,
+          [&](int64_t i) { return (row.order(magnitude[i], position[i]) >= bound) == above; },
           [&](int64_t at, int64_t i) {
             if (at >= room) return;
             into.position[begin + at] = position[i];
@@ -314,7 +315,7 @@ int64_t merge_lists_bytes(const UnitSpec& spec, const Room& a, const Room& b) {
 void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
                 const SparseList& from, const Room& from_room, const SparseList& kept,
                 const Room& room, const SparseList* rest, std::byte* memory) {
-  auto* keys = reinterpret_cast<uint32_t*>(memory);
+  auto* magnitudes = reinterpret_cast<uint32_t*>(memory);
   parallel_rows<SplitRow>(
       stream,
       [&](const auto& put) {
@@ -331,7 +332,7 @@ void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info
         }
       },
       [&](const auto& table) {
-        return Split{from, kept, rest ? *rest : kept, rest != nullptr, keys, table};
+        return Split{from, kept, rest ? *rest : kept, rest != nullptr, magnitudes, table};
       },
       from_room.of(spec) / std::ssize(spec.fields));
 }

@@ -136,10 +136,4 @@ int64_t kept_count(double ratio, int64_t numel) {
   return std::min(std::max(k, int64_t{1}), numel);
 }
 
-int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind) {
-  select::Sizes sizes;
-  sizes.add(slices, select::Extent(select::numel_of(slices), k, kind));
-  return layout_bytes<select::Scratch>(sizes);
-}
-
 }  // namespace wisp

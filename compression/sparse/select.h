@@ -309,12 +309,6 @@ void list_again(const Stream& stream, const Fields<Source>& fields, const Select
 
 }  // namespace select
 
-/// Bytes of scratch for select_entries; 8-byte aligned.
-int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind);
-inline int64_t select_topk_bytes(Slices slices, int64_t k) {
-  return select_entries_bytes(slices, k, Selection::Kind::exact);
-}
-
 /// Calls source.take(i) once for each element of the fields, and selects at most k of each field by
 /// |source.held(i)|. Writes their field positions to `positions`, ascending; each field has room
 /// for its k, one field behind the other. range[f] gets the number, less than k if fewer are not
@@ -338,23 +332,6 @@ void select_entries(const Stream& stream, const select::Fields<Source>& fields,
   }
   parallel_teams(stream, fields.count,
                  Choose<Source>{fields, exact, selection.least, positions, range}, entries);
-}
-
-/// select_entries() for one field.
-template <class Source>
-void select_entries(const Stream& stream, const SelectFrom<Source>& from,
-                    const Selection& selection, uint32_t* positions, Range* range,
-                    std::byte* memory) {
-  const auto fields = select::write_fields(
-      stream, 1, [&](int64_t) { return from; }, selection.kind, memory);
-  select_entries(stream, fields, selection, positions, range);
-}
-
-/// Selects exactly the `k` largest, with zeros if fewer elements are not zero.
-template <class Source>
-void select_topk(const Stream& stream, const SelectFrom<Source>& from, uint32_t* positions,
-                 std::byte* memory) {
-  select_entries(stream, from, {.least = 0}, positions, nullptr, memory);
 }
 
 }  // namespace wisp

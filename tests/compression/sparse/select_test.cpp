@@ -13,7 +13,31 @@
 namespace wisp {
 namespace {
 
-/// Positions that select_topk picks of `values`, spread over slices of these sizes.
+/// The positions selected in a field, ascending.
+template <class From>
+std::vector<uint32_t> select_from(const Field& field, const From& source, int64_t k,
+                                  const Selection& selection, int64_t step) {
+  select::Sizes sizes;
+  sizes.add(field.slices, select::Extent(field.numel, k, selection.kind));
+  std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
+  std::vector<int64_t> scratch(static_cast<size_t>(layout_bytes<select::Scratch>(sizes) / 8 + 1),
+                               -1);
+  const Philox random(1, static_cast<uint64_t>(step), field.key);
+  const auto fields = select::write_fields(
+      Stream::immediate(), 1,
+      [&](int64_t) {
+        return SelectFrom<From>{field.slices, source, k, random};
+      },
+      selection.kind, reinterpret_cast<std::byte*>(scratch.data()));
+  Range range{-1, -1};
+  select_entries(Stream::immediate(), fields, selection, positions.data(), &range);
+  EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
+  EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
+  positions.resize(static_cast<size_t>(range.count));
+  return positions;
+}
+
+/// The k positions selected in `values`, spread over slices of these sizes. Zeros count.
 std::vector<uint32_t> select(const std::vector<float>& values, int64_t k, int64_t step = 0,
                              std::vector<int64_t> slices = {}) {
   if (slices.empty()) slices = {static_cast<int64_t>(values.size())};
@@ -26,15 +50,9 @@ std::vector<uint32_t> select(const std::vector<float>& values, int64_t k, int64_
     for (int64_t i = 0; i < slice.numel; ++i)
       arena[static_cast<size_t>(slice.offset + i)] = values[position++];
   }
-  std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
-  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field.slices, k) / 8 + 1), -1);
-  const Philox random(1, static_cast<uint64_t>(step), field.key);
-  select_topk(Stream::immediate(),
-              SelectFrom<Source>{field.slices, {arena.data(), nullptr}, k, random},
-              positions.data(), reinterpret_cast<std::byte*>(scratch.data()));
-  EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
-  EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
-  positions.pop_back();
+  const std::vector<uint32_t> positions =
+      select_from(field, Source{.gradient = arena.data()}, k, {.least = 0}, step);
+  EXPECT_EQ(std::ssize(positions), k);
   return positions;
 }
 
@@ -144,11 +162,7 @@ struct CountingSource {
 TEST(Select, TakesEachElementOnce) {
   const Field field = joined_field({30'000, 1, 7000});
   std::vector<int> taken(40'000, 0);
-  std::vector<uint32_t> positions(37);
-  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field.slices, 37) / 8));
-  select_topk(Stream::immediate(),
-              SelectFrom<CountingSource>{field.slices, {&taken}, 37, Philox(1, 1, 1)},
-              positions.data(), reinterpret_cast<std::byte*>(scratch.data()));
+  select_from(field, CountingSource{&taken}, 37, {.least = 0}, 1);
   std::vector<int> expected(40'000, 0);
   for (const Slice& slice : field.slices)
     std::fill_n(expected.begin() + slice.offset, slice.numel, 1);
@@ -159,18 +173,7 @@ TEST(Select, TakesEachElementOnce) {
 std::vector<uint32_t> selected(const std::vector<float>& values, const Selection& selection,
                                int64_t k, int64_t step) {
   const Field field = joined_field({static_cast<int64_t>(values.size())});
-  std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
-  std::vector<int64_t> scratch(
-      static_cast<size_t>(select_entries_bytes(field.slices, k, selection.kind) / 8 + 1), -1);
-  Range range{-1, -1};
-  const Philox random(1, static_cast<uint64_t>(step), field.key);
-  select_entries(Stream::immediate(),
-                 SelectFrom<Source>{field.slices, {values.data(), nullptr}, k, random}, selection,
-                 positions.data(), &range, reinterpret_cast<std::byte*>(scratch.data()));
-  EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
-  EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
-  positions.resize(static_cast<size_t>(range.count));
-  return positions;
+  return select_from(field, Source{.gradient = values.data()}, k, selection, step);
 }
 std::vector<uint32_t> sampled(const std::vector<float>& values, int64_t k, int64_t step) {
   return selected(values, {.kind = Selection::Kind::sampled}, k, step);
@@ -303,14 +306,7 @@ int64_t reads_again(const std::vector<float>& values, int64_t k, const Selection
                     int64_t step) {
   const Field field = joined_field({static_cast<int64_t>(values.size())});
   int64_t reads = 0;
-  std::vector<uint32_t> positions(static_cast<size_t>(k));
-  std::vector<int64_t> scratch(
-      static_cast<size_t>(select_entries_bytes(field.slices, k, selection.kind) / 8 + 1));
-  const Philox random(1, static_cast<uint64_t>(step), field.key);
-  select_entries(Stream::immediate(),
-                 SelectFrom<WatchedSource>{field.slices, {values.data(), &reads}, k, random},
-                 selection, positions.data(), nullptr,
-                 reinterpret_cast<std::byte*>(scratch.data()));
+  select_from(field, WatchedSource{values.data(), &reads}, k, selection, step);
   return reads;
 }
 

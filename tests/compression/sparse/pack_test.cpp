@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "compression/code.h"
 #include "core/copy.h"
 #include "core/device_words.h"
 #include "tests/support/devices.h"
@@ -150,7 +152,48 @@ PayloadBytes packed(const SparseWire& wire, const UnitSpec& spec, double ratio,
   return {payload.raw(), payload.raw() + used.host().data<int64_t>()[0]};
 }
 
+/// The payload of a gradient.
+PayloadBytes encoded(const SparseWire& wire, const UnitSpec& spec, double ratio,
+                     const Selection& selection, const std::vector<float>& numbers, Device device) {
+  const TestContext test({.device = device});
+  const Context& context = test.context;
+  const Tensor gradient = context.zeros({std::ssize(numbers)}, DType::f32);
+  write_from_host(context.stream, gradient, [&](const Tensor& to) {
+    std::copy(numbers.begin(), numbers.end(), to.data<float>());
+  });
+  const Source source{.gradient = gradient.data<float>()};
+  const Tensor scratch =
+      context.zeros({wire.encode_bytes(spec, {ratio}, selection.kind)}, DType::u8);
+  const Tensor out = context.zeros({wire.capacity(spec, {ratio})}, DType::u8);
+  const DeviceWords used(context, {1}, DType::i64);
+  wire.encode(
+      context.stream, spec, at_ratio(ratio), selection, [&](const Field&) { return source; },
+      {out.raw(), out.bytes(), used.device().data<int64_t>()}, scratch.raw());
+  used.fetch(context.stream);
+  const Tensor payload = fetch(context.stream, out);
+  return {payload.raw(), payload.raw() + used.host().data<int64_t>()[0]};
+}
+
 class DeviceSparseWire : public DeviceTest {};
+
+/// Several teams of a device share the first field's sample of 13,676 elements, and its list.
+TEST_F(DeviceSparseWire, SelectsWhatTheCpuSelects) {
+  const std::vector<Field> fields = two_fields(700'000, 300'000, 500);
+  const UnitSpec spec{fields, 1'000'500};
+  ASSERT_EQ(select::Extent(1'000'000, 10'000).sample, 13'676);
+  std::vector<float> numbers(1'000'506);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = static_cast<float>(i * 7919 % 1'000'003 % 50'021) - 10'000.0f;
+  const ShuffledTeams shuffled(7);
+  const SparseWire wire(WireFormat::f32, Indices::u32);
+  for (const Selection& selection :
+       {Selection{}, Selection{.kind = Selection::Kind::sampled},
+        Selection{.kind = Selection::Kind::threshold, .threshold = 39'000.0f}}) {
+    const PayloadBytes here = encoded(wire, spec, 0.01, selection, numbers, first_device());
+    EXPECT_GT(here.size(), 8 * 7'000u);
+    EXPECT_TRUE(here == encoded(wire, spec, 0.01, selection, numbers, {}));
+  }
+}
 
 /// Several teams of a device share a field of 10,000 entries; each has 1,024, but for the last.
 TEST_F(DeviceSparseWire, CutsRunsWhereItsTeamsMeet) {

@@ -10,7 +10,7 @@ namespace wisp {
 
 /// The exchange of a message: none in this round; a collective; `pair`, between two ranks each;
 /// or `neighbours`, from each worker to its neighbours in gossip's graph.
-enum class Collective { none, all_reduce, all_gather, all_to_all, broadcast, pair, neighbours };
+enum class Collective { none, all_reduce, all_gather, all_to_all, pair, neighbours };
 enum class ReduceOp { sum, max };
 
 /// The message of one unit in one round. It is equal on all ranks, except for `to` and `from`.
@@ -20,7 +20,6 @@ struct Message {
   ReduceOp op = ReduceOp::sum;
   int64_t bytes = 0;      // bytes per destination; the capacity if `variable`
   bool variable = false;  // the used bytes differ by rank and step; Outlet::used holds their number
-  int root = 0;           // root of a broadcast
   int to = -1, from = -1;  // partners of a pair message; -1: idle in this round
 
   bool operator==(const Message&) const = default;

@@ -18,8 +18,6 @@ const char* name_of(Collective kind) {
       return "all_gather";
     case Collective::all_to_all:
       return "all_to_all";
-    case Collective::broadcast:
-      return "broadcast";
     case Collective::pair:
       return "pair";
     case Collective::neighbours:

@@ -310,13 +310,18 @@ void Replica::share_buffers() {
     buffers.push_back({buffer->value.raw(), buffer->value.bytes()});
   if (buffers.empty()) return;
   const bool differ = synchronizer_->replicas_differ();
+  std::vector<ConstBytes> out(buffers.size());  // only rank 0 has something to send
+  for (size_t i = 0; rank() == 0 && i < out.size(); ++i)
+    out[i] = {buffers[i].data, buffers[i].bytes};
+  std::vector<Bytes> in = buffers;
+  in.resize(in.size() * static_cast<size_t>(workers()));
   compute_.stream.synchronize();  // the communicator reads them next
   without_turn([&] {
     synchronizer_->between_steps([&] {
       if (differ) {
         communicator().all_reduce(buffers, parameters_->dtype(), ReduceOp::sum)->wait();
       } else {
-        communicator().broadcast(buffers, 0)->wait();
+        communicator().all_gather(out, in)->wait();
       }
     });
   });

@@ -117,7 +117,7 @@ void Rehearsal::begin(int rank, const StepInfo& info) {
 void Rehearsal::encode(int rank, const StepInfo& info, int round, const Message& message) {
   Worker& worker = at(rank);
   Round& memory = at(rank, round);
-  const auto outlets = static_cast<size_t>(outlet_count(message, rank, workers()));
+  const auto outlets = static_cast<size_t>(outlet_count(message, workers()));
   memory.out.resize(outlets);
   memory.used.assign(outlets, message.bytes);
   if (!memory.counted.device().defined())

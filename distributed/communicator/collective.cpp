@@ -17,8 +17,6 @@ const char* name_of(Call::Kind kind) {
       return "all_gather";
     case Call::Kind::all_to_all:
       return "all_to_all";
-    case Call::Kind::broadcast:
-      return "broadcast";
     case Call::Kind::exchange:
       return "exchange";
     case Call::Kind::barrier:
@@ -129,7 +127,7 @@ std::vector<Bytes> Call::share(int rank, int workers) const {
 }
 
 bool CallLabel::fits(const CallLabel& other) const {
-  if (kind != other.kind || root != other.root) return false;
+  if (kind != other.kind) return false;
   return !reduces() || (dtype == other.dtype && op == other.op && bytes == other.bytes);
 }
 
@@ -139,7 +137,6 @@ std::string CallLabel::str() const {
   if (reduces())
     return concat(name, " of ", bytes, " bytes (", wisp::name_of(dtype), ", ",
                   op == ReduceOp::sum ? "sum" : "max", ")");
-  if (kind == Kind::broadcast) return concat(name, " of ", bytes, " bytes from rank ", root);
   return concat(name, " of ", bytes, " bytes");
 }
 
@@ -152,7 +149,7 @@ Call all_reduce_call(std::span<const Bytes> data, DType dtype, ReduceOp op) {
                "all_reduce: a slice is not aligned to elements of ", name_of(dtype));
   }
   Call call;
-  call.label = {Call::Kind::all_reduce, dtype, op, 0, total_bytes(data)};
+  call.label = {Call::Kind::all_reduce, dtype, op, total_bytes(data)};
   call.in.assign(data.begin(), data.end());
   return call;
 }
@@ -185,27 +182,6 @@ Call all_to_all_call(std::span<const ConstBytes> out, std::span<const Bytes> in,
   const size_t slices = out.size() / count;
   for (size_t peer = 0; peer < count; ++peer) call.sends.push_back({peer * slices, slices});
   call.receives = call.sends;
-  return call;
-}
-
-Call broadcast_call(std::span<const Bytes> data, int root, int rank, int workers) {
-  WISP_CHECK(root >= 0 && root < workers, "broadcast: root is ", root, ", expected a rank below ",
-             workers);
-  Call call;
-  call.label.kind = Call::Kind::broadcast;
-  call.label.root = root;
-  call.label.bytes = total_bytes(data);
-  call.sends.resize(static_cast<size_t>(workers));
-  call.receives.resize(static_cast<size_t>(workers));
-  if (rank != root) {
-    call.in.assign(data.begin(), data.end());
-    call.receives[static_cast<size_t>(root)] = {0, data.size()};
-    return call;
-  }
-  for (const Bytes& slice : data) call.out.push_back({slice.data, slice.bytes});
-  for (int peer = 0; peer < workers; ++peer) {
-    if (peer != root) call.sends[static_cast<size_t>(peer)] = {0, data.size()};
-  }
   return call;
 }
 

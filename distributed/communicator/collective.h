@@ -19,13 +19,12 @@ namespace wisp {
 /// The part of a call that all ranks must have in common. `bytes` must be equal only in a
 /// reduction.
 struct CallLabel {
-  enum class Kind { all_reduce, all_gather, all_to_all, broadcast, exchange, barrier };
+  enum class Kind { all_reduce, all_gather, all_to_all, exchange, barrier };
 
   Kind kind = Kind::barrier;
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
-  int root = 0;
-  int64_t bytes = 0;  // bytes reduced or sent; in a broadcast, bytes sent or received
+  int64_t bytes = 0;  // bytes reduced or sent
 
   bool reduces() const { return kind == Kind::all_reduce; }
   bool fits(const CallLabel& other) const;
@@ -60,7 +59,6 @@ struct Call {
 Call all_reduce_call(std::span<const Bytes> data, DType dtype, ReduceOp op);
 Call all_gather_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers);
 Call all_to_all_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers);
-Call broadcast_call(std::span<const Bytes> data, int root, int rank, int workers);
 Call exchange_call(std::span<const Exchange> messages, int rank, int workers);
 Call barrier_call(int workers);
 

@@ -77,8 +77,6 @@ class Communicator {
   /// out[q * S + s] goes to rank q, whose in[r * S + s] receives it from rank r; S = out.size() /
   /// size(). Sizes may differ.
   virtual PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) = 0;
-  /// Copies `root`'s data into the other ranks' `data`.
-  virtual PendingPtr broadcast(std::span<const Bytes> data, int root) = 0;
   /// Point-to-point messages with several peers at once; both sides name each other. Several slices
   /// for one peer are adjacent, and their number is the same on both sides. An empty list takes
   /// part without messages.

@@ -19,9 +19,6 @@ class HostCommunicator : public Communicator {
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) final {
     return count(all_to_all_call(out, in, size()));
   }
-  PendingPtr broadcast(std::span<const Bytes> data, int root) final {
-    return count(broadcast_call(data, root, rank(), size()));
-  }
   PendingPtr exchange(std::span<const Exchange> messages) final {
     return count(exchange_call(messages, rank(), size()));
   }

@@ -65,7 +65,6 @@ bool Mail::same_for_all(int round) const {
     case Call::Kind::all_reduce:
       return round == 1;
     case Call::Kind::all_gather:
-    case Call::Kind::broadcast:
     case Call::Kind::barrier:
       return true;
     default:

@@ -63,12 +63,6 @@ PendingPtr begin(const Call& call, Communicator& communicator) {
       return communicator.all_gather(call.out, call.in);
     case Call::Kind::all_to_all:
       return communicator.all_to_all(call.out, call.in);
-    case Call::Kind::broadcast: {
-      std::vector<Bytes> data = call.in;
-      for (const ConstBytes& slice : call.out)  // the root's slices, which are only read
-        data.push_back({const_cast<std::byte*>(slice.data), slice.bytes});
-      return communicator.broadcast(data, call.label.root);
-    }
     case Call::Kind::exchange: {
       std::vector<Exchange> messages;
       for (int peer = 0; peer < std::ssize(call.sends); ++peer) {
@@ -271,8 +265,10 @@ void NcclCommunicator::join() {
   only_own_buffers_between_threads();
   ncclUniqueId id{};
   if (rank() == 0) check(ncclGetUniqueId(&id), "ncclGetUniqueId");
-  const Bytes name{reinterpret_cast<std::byte*>(&id), sizeof id};
-  host_.broadcast({&name, 1}, 0)->wait();
+  std::vector<Bytes> in(static_cast<size_t>(size()));  // from rank 0 alone
+  in[0] = {reinterpret_cast<std::byte*>(&id), sizeof id};
+  const ConstBytes out{in[0].data, rank() == 0 ? in[0].bytes : 0};
+  host_.all_gather({&out, 1}, in)->wait();
   use(stream_.device());
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;

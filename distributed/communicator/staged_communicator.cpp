@@ -140,12 +140,6 @@ PendingPtr StagedCommunicator::all_to_all(std::span<const ConstBytes> out,
       [this, staged = stage(out, in)] { return host_.all_to_all(staged.out, staged.in); });
 }
 
-PendingPtr StagedCommunicator::broadcast(std::span<const Bytes> data, int root) {
-  const std::vector<ConstBytes> sent = rank() == root ? as_sent(data) : std::vector<ConstBytes>();
-  return begin_when_there(
-      [this, staged = stage(sent, data), root] { return host_.broadcast(staged.in, root); });
-}
-
 PendingPtr StagedCommunicator::exchange(std::span<const Exchange> messages) {
   std::vector<ConstBytes> out;
   std::vector<Bytes> in;

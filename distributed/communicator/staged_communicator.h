@@ -23,7 +23,6 @@ class StagedCommunicator final : public Communicator {
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override;
   PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) override;
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override;
-  PendingPtr broadcast(std::span<const Bytes> data, int root) override;
   PendingPtr exchange(std::span<const Exchange> messages) override;
   PendingPtr barrier() override;
   int64_t bytes_sent() const override { return host_.bytes_sent(); }

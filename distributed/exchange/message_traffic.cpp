@@ -8,14 +8,12 @@
 
 namespace wisp {
 
-int outlet_count(const Message& message, int rank, int workers) {
+int outlet_count(const Message& message, int workers) {
   switch (message.kind) {
     case Collective::none:
       return 0;
     case Collective::all_to_all:
       return workers;
-    case Collective::broadcast:
-      return message.root == rank ? 1 : 0;
     case Collective::pair:
       return message.to >= 0 ? 1 : 0;
     case Collective::all_reduce:
@@ -34,8 +32,6 @@ bool hears(const Message& message, int rank, int from, std::span<const int> neig
     case Collective::all_gather:
     case Collective::all_to_all:
       return true;
-    case Collective::broadcast:
-      return message.root == from;
     case Collective::pair:
       return message.from == from;
     case Collective::neighbours:
@@ -58,7 +54,6 @@ double bytes_on_wire(Collective kind, double bytes, int workers) {
       return reduction_steps(workers - 1).copies * bytes;
     case Collective::all_gather:
     case Collective::all_to_all:
-    case Collective::broadcast:
       return direct_steps(workers - 1).copies * bytes;
     case Collective::pair:
     case Collective::neighbours:

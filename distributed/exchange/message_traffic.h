@@ -8,9 +8,9 @@
 
 namespace wisp {
 
-/// Number of outlets that `rank` fills for its message: one, one per destination of an all_to_all,
+/// Number of outlets that a rank fills for its message: one, one per destination of an all_to_all,
 /// or none if it sends nothing in this round.
-int outlet_count(const Message& message, int rank, int workers);
+int outlet_count(const Message& message, int workers);
 
 /// Whether `rank`, the owner of this message, receives the payload of rank `from`, which may be
 /// itself. A summed message has no sender. `neighbours`, ascending, are the rank's peers for
@@ -29,8 +29,7 @@ bool has_header(Collective kind);
 /// multiplies by the number of neighbours.
 double bytes_on_wire(Collective kind, double bytes, int workers);
 
-/// Bytes that a rank sends for its messages, including sizes and headers. A broadcast counts the
-/// bytes of its root.
+/// Bytes that a rank sends for its messages, including sizes and headers.
 double bytes_on_wire(std::span<const Message> messages, int workers);
 
 /// The guard against compression that costs more than it saves: whether these messages, with sizes

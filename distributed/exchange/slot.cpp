@@ -10,7 +10,7 @@ namespace {
 
 bool travel_together(const Message& a, const Message& b) {
   return a.kind == b.kind && a.kind != Collective::pair && a.dtype == b.dtype && a.op == b.op &&
-         a.root == b.root && a.variable == b.variable;
+         a.variable == b.variable;
 }
 
 Slot dense_slot(int bucket, DType arena) {
@@ -88,7 +88,6 @@ uint64_t hash_slots(std::span<const Slot> slots, uint64_t seed) {
     seed = hash_number(static_cast<uint64_t>(slot.message.kind), seed);
     seed = hash_number(static_cast<uint64_t>(slot.message.dtype), seed);
     seed = hash_number(static_cast<uint64_t>(slot.message.op), seed);
-    seed = hash_number(static_cast<uint64_t>(slot.message.root), seed);
     seed = hash_number(static_cast<uint64_t>(slot.message.variable), seed);
     for (const int unit : slot.units) seed = hash_number(static_cast<uint64_t>(unit), seed);
     for (const int segment : slot.dense) seed = hash_number(static_cast<uint64_t>(segment), seed);

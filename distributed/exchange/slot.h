@@ -23,13 +23,13 @@ struct UnitRounds {
 struct Slot {
   int bucket = 0;
   int round = 0;
-  Message message;         // kind, dtype, op, root and variable are common to all members
+  Message message;         // kind, dtype, op and variable are common to all members
   std::vector<int> units;  // units whose payloads travel
   std::vector<int> dense;  // segments reduced in place (round 0, all_reduce of the arena's dtype)
 };
 
 /// Makes the slots in depth-first order: all rounds of a bucket come before the next bucket. Within
-/// a round, messages of equal (kind, dtype, op, root, variable) form a group; groups are in the
+/// a round, messages of equal (kind, dtype, op, variable) form a group; groups are in the
 /// order of their first member, dense segments first. A pair message travels alone, because its
 /// peers differ by rank, and slots must not.
 std::vector<Slot> make_slots(const Cut& cut, std::span<const UnitRounds> units, DType arena);

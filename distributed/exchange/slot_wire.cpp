@@ -109,8 +109,7 @@ void SlotWire::list_offered() {
         FlatParameters::view(parameters_.grad(), parameters_.segments()[static_cast<size_t>(id)]);
     open_.offered.push_back({segment.raw(), segment.bytes()});
   }
-  const int rank = communicator_.rank(), workers = communicator_.size();
-  const auto outlets = static_cast<size_t>(outlet_count(slot.message, rank, workers));
+  const auto outlets = static_cast<size_t>(outlet_count(slot.message, communicator_.size()));
   for (size_t outlet = 0; outlet < outlets; ++outlet) {
     for (size_t i = 0; i < slot.units.size(); ++i) {
       const Message& message = open_.messages[i];
@@ -118,7 +117,7 @@ void SlotWire::list_offered() {
                                memory_.used(slot.units[i], message, outlet)});
     }
   }
-  open_.own = outlet_for(slot.message, rank) * units();
+  open_.own = outlet_for(slot.message, communicator_.rank()) * units();
 }
 
 void SlotWire::start() { pending_ = next_phase(); }
@@ -201,8 +200,6 @@ PendingPtr SlotWire::carry(std::span<const ConstBytes> out, std::span<const Byte
       return communicator_.all_gather(out, in);
     case Collective::all_to_all:
       return communicator_.all_to_all(out, in);
-    case Collective::broadcast:
-      return communicator_.broadcast(in, message.root);
     case Collective::pair: {
       std::vector<Exchange> peers;
       if (message.to >= 0) peers.push_back({message.to, out.front(), {}});

@@ -19,7 +19,6 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
     : context_(context),
       cut_(cut),
       compressors_(compressors),
-      rank_(rank),
       workers_(workers),
       states_(cut.units.size()),
       wires_(cut.units.size()),
@@ -102,7 +101,7 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, const StepInfo& info) {
     int64_t bytes = 0;
     int outlets = 0;
     for (const Message& message : rounds[i].messages) {
-      const int count = outlet_count(message, rank_, workers_);
+      const int count = outlet_count(message, workers_);
       bytes = std::max(bytes, count * stride_of(message));
       outlets = std::max(outlets, count);
     }
@@ -120,7 +119,7 @@ std::span<const Outlet> UnitMemory::outlets(int index, const Message& message) {
   Wire& wire = wires_[static_cast<size_t>(index)];
   auto* used = wire.used.device().data<int64_t>();
   wire.outlets.clear();
-  for (int i = 0; i < outlet_count(message, rank_, workers_); ++i) {
+  for (int i = 0; i < outlet_count(message, workers_); ++i) {
     wire.outlets.push_back({wire.out.raw() + i * stride_of(message) + kFront, message.bytes,
                             message.variable ? used + i : nullptr});
   }

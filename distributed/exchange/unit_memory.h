@@ -63,7 +63,7 @@ class UnitMemory {
   Context& context_;
   const Cut& cut_;
   const std::span<Compressor* const> compressors_;
-  int rank_, workers_;
+  int workers_;
   std::vector<Unit> units_;
   std::vector<State> states_;
   std::vector<Wire> wires_;

@@ -27,9 +27,6 @@ class CountingCommunicator final : public Communicator {
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
     return counted(inner_.all_to_all(out, in));
   }
-  PendingPtr broadcast(std::span<const Bytes> data, int root) override {
-    return counted(inner_.broadcast(data, root));
-  }
   PendingPtr exchange(std::span<const Exchange> messages) override {
     return counted(inner_.exchange(messages));
   }

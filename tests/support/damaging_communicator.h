@@ -10,8 +10,7 @@
 
 namespace wisp {
 
-/// `call` counts the rank's gathers, all-to-alls, broadcasts and exchanges. `in` has the received
-/// messages.
+/// `call` counts the rank's gathers, all-to-alls and exchanges. `in` has the received messages.
 using Damage = std::function<void(int call, std::span<const Bytes> in)>;
 
 class DamagingCommunicator final : public Communicator {
@@ -29,9 +28,6 @@ class DamagingCommunicator final : public Communicator {
   }
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
     return damaged(inner_.all_to_all(out, in), {in.begin(), in.end()});
-  }
-  PendingPtr broadcast(std::span<const Bytes> data, int root) override {
-    return damaged(inner_.broadcast(data, root), {data.begin(), data.end()});
   }
   PendingPtr exchange(std::span<const Exchange> messages) override {
     std::vector<Bytes> in;

@@ -13,11 +13,10 @@ namespace wisp {
 /// A random collective of 32-bit words, the same on all ranks, with a block of n words per rank.
 struct Draw {
   Draw(std::mt19937& random, int world)
-      : kind(static_cast<Call::Kind>(random() % 6)),
+      : kind(static_cast<Call::Kind>(random() % 5)),
         workers(world),
         n(static_cast<int64_t>(random() % 300)),
-        seed(static_cast<uint32_t>(random())),
-        root(static_cast<int>(random() % static_cast<unsigned>(world))) {}
+        seed(static_cast<uint32_t>(random())) {}
 
   int64_t words() const { return n * workers; }
   /// Word i of a rank's input.
@@ -39,8 +38,6 @@ struct Draw {
         return before(block, in_block);
       case Call::Kind::all_to_all:
         return before(block, rank * n + in_block);
-      case Call::Kind::broadcast:
-        return before(root, i);
       case Call::Kind::exchange:
         return block == (rank ^ 1) ? before(block, rank * n + in_block) : before(rank, i);
       case Call::Kind::barrier:
@@ -53,7 +50,6 @@ struct Draw {
   const int workers;
   const int64_t n;
   const uint32_t seed;
-  const int root;
 };
 
 inline PendingPtr begin(const Draw& draw, Communicator& comm, std::span<const ConstBytes> out,
@@ -69,8 +65,6 @@ inline PendingPtr begin(const Draw& draw, Communicator& comm, std::span<const Co
       return comm.all_gather(out.first(1), in);
     case Call::Kind::all_to_all:
       return comm.all_to_all(out, in);
-    case Call::Kind::broadcast:
-      return comm.broadcast(in, draw.root);
     case Call::Kind::exchange:
       return comm.exchange({&message, idle ? 0u : 1u});
     case Call::Kind::barrier:

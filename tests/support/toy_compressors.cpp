@@ -1,6 +1,7 @@
 #include "tests/support/toy_compressors.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -210,21 +211,16 @@ class Tree final : public Toy {
   explicit Tree(bool variable) : variable_(variable) {}
 
   int rounds(const UnitSpec&, const StepInfo& info) const override {
-    int rounds = 1;
-    for (int reach = 1; reach < info.workers; reach *= 2) ++rounds;
-    return rounds;
+    return std::max(1, 2 * height(info));
   }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
-    Message message{.bytes = spec.numel * kFloat, .variable = variable_};
-    if (round + 1 == rounds(spec, info)) {
-      message.kind = Collective::broadcast;
-      return message;
-    }
-    message.kind = Collective::pair;
-    const int reach = 1 << round;
-    if (info.rank % (2 * reach) == reach) message.to = info.rank - reach;
-    if (info.rank % (2 * reach) == 0 && info.rank + reach < info.workers)
-      message.from = info.rank + reach;
+    Message message{.kind = Collective::pair, .bytes = spec.numel * kFloat, .variable = variable_};
+    const bool up = round < height(info);
+    const int reach = 1 << (up ? round : 2 * height(info) - 1 - round);
+    const bool upper = info.rank % (2 * reach) == 0 && info.rank + reach < info.workers;
+    const bool lower = info.rank % (2 * reach) == reach;
+    if (upper) (up ? message.from : message.to) = info.rank + reach;
+    if (lower) (up ? message.to : message.from) = info.rank - reach;
     return message;
   }
 
@@ -243,15 +239,20 @@ class Tree final : public Toy {
   }
   void decode_now(Unit& unit, const StepInfo& info, int round,
                   std::span<const Payload> payloads) override {
-    const bool last = round + 1 == rounds(unit.spec, info);
+    const bool down = round >= height(info);
     for (const Payload& payload : payloads) {
       std::vector<float> values(static_cast<size_t>(unit.spec.numel));
       std::memcpy(values.data(), payload.data, static_cast<size_t>(payload.bytes));
-      last ? copy_in(unit, values.data()) : add_in(unit, values.data());
+      down ? copy_in(unit, values.data()) : add_in(unit, values.data());
     }
   }
 
  private:
+  /// Rounds from the leaves to rank 0.
+  static int height(const StepInfo& info) {
+    return std::bit_width(static_cast<unsigned>(info.workers - 1));
+  }
+
   bool variable_;
 };
 

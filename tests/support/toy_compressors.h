@@ -22,8 +22,8 @@ std::unique_ptr<Compressor> toy_nonzeros();
 /// to all ranks.
 std::unique_ptr<Compressor> toy_owners();
 
-/// A reduction tree of pair messages, in which ranks become idle, then a broadcast of the root's
-/// sum. With `variable`, messages end at the last element that is not zero.
+/// A reduction tree of pair messages, in which ranks become idle, then the same pairs downwards
+/// with rank 0's sum. With `variable`, messages end at the last element that is not zero.
 std::unique_ptr<Compressor> toy_tree(bool variable = false);
 
 /// A round without a message, then a sum of the values that it left in scratch.

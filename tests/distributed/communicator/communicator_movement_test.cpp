@@ -57,14 +57,22 @@ TEST(Communicator, AllToAllBringsEachRankItsOwnMail) {
   }
 }
 
-TEST(Communicator, BroadcastBringsTheRootsData) {
+/// A rank with something to say to all others says it in an all-gather to which they add nothing.
+TEST(Communicator, AllGatherBringsOneRanksDataWhereTheOthersHaveNone) {
   for (const int workers : worlds()) {
     for (int root = 0; root < workers; ++root) {
       std::vector<Memory> data = inputs_of(workers, DType::u8, 1001);
       const Memory expected = data[static_cast<size_t>(root)];
       run_well(workers, [&](Communicator& comm) {
         Memory& own = data[static_cast<size_t>(comm.rank())];
-        const Transfer transfer = comm.broadcast(cut(own, 1, {0, 13, 500}), root)->wait();
+        const std::vector<Bytes> slices = cut(own, 1, {0, 13, 500});
+        std::vector<ConstBytes> out(slices.size());
+        std::vector<Bytes> in(slices.size() * static_cast<size_t>(workers));
+        for (size_t s = 0; s < slices.size(); ++s) {
+          if (comm.rank() == root) out[s] = {slices[s].data, slices[s].bytes};
+          in[static_cast<size_t>(root) * slices.size() + s] = slices[s];
+        }
+        const Transfer transfer = comm.all_gather(out, in)->wait();
         EXPECT_EQ(transfer.sent, comm.rank() == root ? 1001 * (workers - 1) : 0);
         EXPECT_EQ(transfer.received, comm.rank() == root ? 0 : 1001);
         EXPECT_EQ(own, expected);

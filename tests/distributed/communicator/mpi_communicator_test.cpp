@@ -85,7 +85,8 @@ TEST(Mpi, ARefusedCallLeavesTheOthersAlone) {
     Memory memory(16);
     const Bytes odd{memory.data(), 6};
     EXPECT_THROW(comm.all_reduce({&odd, 1}, DType::f32, ReduceOp::sum), Error);
-    EXPECT_THROW(comm.broadcast({&odd, 1}, comm.size()), Error);
+    const Exchange nobody{comm.size(), {}, {}};
+    EXPECT_THROW(comm.exchange({&nobody, 1}), Error);
     comm.barrier()->wait();
   });
 }

@@ -155,18 +155,19 @@ TEST_F(Nccl, SaysWhenToLookAgain) {
 }
 
 TEST_F(Nccl, NamesWhoCallsSomethingElse) {
-  EXPECT_EQ(errors([](Site& site) {
-              const Tensor x = site.of({1.0f});
-              const Bytes slice = bytes(x);
-              if (site.rank == 2) {
-                site.comm->broadcast({&slice, 1}, 0)->wait();
-              } else {
-                site.sum(x)->wait();
-              }
-            }),
-            of_all(kRanks,
-                   "rank 2: calls broadcast of 4 bytes from rank 0 where rank 0 calls all_reduce "
-                   "of 4 bytes (f32, sum)"));
+  EXPECT_EQ(
+      errors([](Site& site) {
+        const Tensor x = site.of({1.0f});
+        if (site.rank == 2) {
+          const Exchange message{0, sent(x), {}};
+          site.comm->exchange({&message, 1})->wait();
+        } else {
+          site.sum(x)->wait();
+        }
+      }),
+      of_all(
+          kRanks,
+          "rank 2: calls exchange of 4 bytes where rank 0 calls all_reduce of 4 bytes (f32, sum)"));
   EXPECT_EQ(errors([](Site& site) {
               const Tensor x = site.of({1.0f});
               (site.rank == 0 ? site.sum(x) : site.comm->barrier())->wait();

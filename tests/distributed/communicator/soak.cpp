@@ -3,7 +3,7 @@
 //
 //   soak COUNT [FAULT KIND]
 //
-// With a FAULT, rank 2 fails in a collective of KIND (0 to 6, as in Call::Kind): it dies in the
+// With a FAULT, rank 2 fails in a collective of KIND (0 to 4, as in Call::Kind): it dies in the
 // middle of it, stalls, throws, or calls another collective. On any failure the program prints the
 // cause and exits with status 1.
 #include <unistd.h>

@@ -55,13 +55,14 @@ TEST(ThreadCommunicator, RefusesArgumentsThatCannotBeRight) {
   Communicator& comm = group.communicator(0);
   Memory memory(16);
   const Bytes odd{memory.data(), 6}, shifted{memory.data() + 1, 8};
-  const Exchange self{0, {}, {}}, twice[] = {{1, {}, {}}, {2, {}, {}}, {1, {}, {}}};
+  const Exchange self{0, {}, {}}, nobody{3, {}, {}},
+      twice[] = {{1, {}, {}}, {2, {}, {}}, {1, {}, {}}};
   const ConstBytes out{memory.data(), 4};
   EXPECT_THROW(comm.all_reduce({&odd, 1}, DType::f32, ReduceOp::sum), Error);
   EXPECT_THROW(comm.all_reduce({&shifted, 1}, DType::f32, ReduceOp::sum), Error);
   EXPECT_THROW(comm.all_gather({&out, 1}, {&odd, 1}), Error);
   EXPECT_THROW(comm.all_to_all({&out, 1}, {&odd, 1}), Error);
-  EXPECT_THROW(comm.broadcast({&odd, 1}, 3), Error);
+  EXPECT_THROW(comm.exchange({&nobody, 1}), Error);
   EXPECT_THROW(comm.exchange({&self, 1}), Error);
   EXPECT_THROW(comm.exchange(twice), Error);
   EXPECT_THROW(ThreadGroup(0), Error);
@@ -73,13 +74,14 @@ TEST(ThreadCommunicator, SaysWhoCalledWhatIfRanksDisagree) {
   const auto errors = run_ranks(group, [](Communicator& comm) {
     Memory memory(64);
     const Bytes slice = bytes_of(memory);
+    const Exchange message{0, {slice.data, slice.bytes}, {}};
     if (comm.rank() == 2)
-      comm.broadcast({&slice, 1}, 1)->wait();
+      comm.exchange({&message, 1})->wait();
     else
       comm.all_reduce({&slice, 1}, DType::f32, ReduceOp::sum)->wait();
   });
   EXPECT_EQ(errors, of_all(3,
-                           "rank 2: calls broadcast of 64 bytes from rank 1 where rank 0 calls "
+                           "rank 2: calls exchange of 64 bytes where rank 0 calls "
                            "all_reduce of 64 bytes (f32, sum)"));
 }
 
@@ -185,9 +187,10 @@ TEST(ThreadCommunicator, AnEmulatedLinkTakesItsTime) {
     const Bytes slice = bytes_of(memory);
     Transfer transfer = comm.all_reduce({&slice, 1}, DType::f32, ReduceOp::sum)->wait();
     EXPECT_GE(transfer.end_us - transfer.begin_us, 600.0 + 60'000 * 8 / 100.0 - kClock);
-    PendingPtr pending = comm.broadcast({&slice, 1}, 2);
-    const double least = 300.0 + 120'000 * 8 / 100.0 - kClock;  // the root sends three copies
-    transfer = pending->wait();
+    const ConstBytes out{slice.data, comm.rank() == 2 ? slice.bytes : 0};
+    const std::vector<Bytes> from = {{}, {}, slice, {}};
+    transfer = comm.all_gather({&out, 1}, from)->wait();
+    const double least = 300.0 + 120'000 * 8 / 100.0 - kClock;  // rank 2 sends three copies
     EXPECT_GE(transfer.end_us - transfer.begin_us, least);
     const Bytes in[] = {{memory.data(), 10'000},
                         {memory.data() + 10'000, 10'000},

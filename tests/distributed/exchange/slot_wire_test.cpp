@@ -118,12 +118,12 @@ TEST(SlotWire, EveryKindOfMessageIsChecked) {
     int call;
     int64_t bucket;
   };
-  // The gather of sizes is a call too. In a tree, rank 1 sends to rank 0; the broadcast follows.
+  // The gather of sizes is a call too. In a tree, rank 1 sends to rank 0, which answers.
   for (const Kind& kind :
        {Kind{"all_to_all", toy_owners, 1, 0}, Kind{"all_gather after it", toy_owners, 3, 0},
         Kind{"variable", toy_nonzeros, 1, 0}, Kind{"variable, next bucket", toy_nonzeros, 3, 1},
-        Kind{"broadcast", [] { return toy_tree(); }, 1, 0},
-        Kind{"variable broadcast", [] { return toy_tree(true); }, 3, 0}}) {
+        Kind{"tree", [] { return toy_tree(); }, 1, 0},
+        Kind{"variable tree", [] { return toy_tree(true); }, 3, 0}}) {
     const auto errors = steps(2, kind.make, flip(kind.call, kHeaderBytes + 3));
     SCOPED_TRACE(kind.name);
     expect_found(errors, concat("step 0, bucket ", kind.bucket, ": the message of rank 0 "),
@@ -168,9 +168,6 @@ class WatchedReductions final : public Communicator {
   }
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
     return inner_.all_to_all(out, in);
-  }
-  PendingPtr broadcast(std::span<const Bytes> data, int root) override {
-    return inner_.broadcast(data, root);
   }
   PendingPtr exchange(std::span<const Exchange> messages) override {
     return inner_.exchange(messages);

@@ -90,7 +90,8 @@ TEST(Accounting, CountsWhatEachRankOfATreeSends) {
   cost_of(3, options, [&](const StepCost& cost, int rank) {
     const int64_t bytes = 2 * kNumel * 4 + kHeaders;
     const int64_t status = all_reduced(kStatusBytes, rank, 3);
-    EXPECT_EQ(cost.bytes_encoded, bytes);  // ranks 1 and 2 encode for rank 0, which encodes for all
+    // ranks 1 and 2 encode for rank 0, which encodes for each of them
+    EXPECT_EQ(cost.bytes_encoded, (rank == 0 ? 2 : 1) * bytes);
     EXPECT_EQ(cost.bytes_sent, (rank == 0 ? 2 : 1) * bytes + status);
     EXPECT_EQ(cost.bytes_received, (rank == 0 ? 2 : 1) * bytes + status);
   });

@@ -39,10 +39,11 @@ struct Field {
 
 /// A step, as a compressor sees it. All fields except `rank` are equal on all ranks.
 struct StepInfo {
-  int64_t step = 0;     // steps before this one
-  int64_t applied = 0;  // updates made; a skipped step makes none
-  double epoch = 0.0;   // epochs done, with fraction
-  int rank = 0, workers = 1;
+  int64_t step = 0;         // steps before this one
+  int64_t applied = 0;      // updates made; a skipped step makes none
+  double epoch = 0.0;       // epochs done, with fraction
+  int rank = 0, ranks = 1;  // among those that exchange and decode; their number
+  int summands = 1;         // gradients that are summed; each is its worker's share of the mean
   double lr = 0.0, ratio = 1.0;  // ratio: share of the elements that sparse methods send
   double last_lr = 0.0;          // learning rate of the last update; 0 if there was none
   uint64_t seed = 0;
@@ -147,7 +148,7 @@ class Compressor {
   /// State of a unit, in the order of State::tensors. Made once, zeroed, and saved in checkpoints.
   virtual std::vector<StateSpec> state(const UnitSpec&, int workers) const = 0;
   /// For state with OnResize::owner: the arena ranges that `rank` owns. Each element has one owner.
-  virtual std::vector<Slice> owned(const UnitSpec&, int /*rank*/, int /*workers*/) const {
+  virtual std::vector<Slice> owned(const UnitSpec&, int /*rank*/, int /*ranks*/) const {
     return {};
   }
   /// Bytes of Unit::scratch in this step.
@@ -159,7 +160,7 @@ class Compressor {
   /// The message of a round. Pure, as the planner calls it too. Only pair messages depend on the
   /// rank; over all rounds, no rank sends more than rank 0.
   virtual Message message(const UnitSpec&, const StepInfo&, int round) const = 0;
-  /// Encodes into one outlet, into `workers` outlets for all_to_all, or into none if the rank is
+  /// Encodes into one outlet, into `ranks` outlets for all_to_all, or into none if the rank is
   /// idle.
   virtual void encode(Context&, Unit&, const StepInfo&, int round, std::span<const Outlet>) = 0;
   /// Payloads come in rank order; a reduced message is one payload with from = -1. The last round
@@ -169,7 +170,7 @@ class Compressor {
   /// Remark for the user about this method on this unit; empty if there is none.
   virtual std::string remark(const UnitSpec&) const { return {}; }
   /// Called when the unit changes from dense to compressed steps. The optimizer's momentum (a mean
-  /// over workers) becomes the compressor's (a share of 1 / workers).
+  /// over workers) becomes the compressor's (a share of 1 / summands).
   virtual void engage(Context&, Unit&, const StepInfo&) {}
   /// Called when the unit becomes dense again, in the first step after the number of workers
   /// changed. The compressor's momentum, the same share on all ranks, becomes the optimizer's. The
@@ -179,7 +180,7 @@ class Compressor {
 
 /// Facts about the run that a method needs beside its own options.
 struct CompressorSetup {
-  int workers = 1;
+  int workers = 1;        // workers of the run
   double momentum = 0.0;  // momentum of the optimizer; beta1 with AdamW
   bool nesterov = false;
   double weight_decay = 0.0;

@@ -114,14 +114,14 @@ class ErrorFeedback final : public Compressor {
   /// worker's share of this sum, or of the average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     if (traits_.momentum == Home::compressor)
-      scale_momentum(context, unit, momentum_share(info.workers));
+      scale_momentum(context, unit, momentum_share(info.summands));
   }
 
   /// With momentum correction, the residual consists of updates. Through the optimizer's momentum m
   /// they would count 1 / (1 - m) times. ef21 has no unsent residual to hand over.
   void release(Context& context, Unit& unit, const StepInfo& info) override {
     if (traits_.momentum == Home::compressor)
-      unscale_momentum(context, unit, momentum_share(info.workers));
+      unscale_momentum(context, unit, momentum_share(info.summands));
     if (options_.kind != Feedback::ef) return;
     const double weight = options_.correction ? 1.0 - options_.local.momentum : 1.0;
     hand_over(context, unit, unit.state->tensors[0], weight * options_.gain(info));
@@ -129,9 +129,9 @@ class ErrorFeedback final : public Compressor {
 
  private:
   /// Factor from the optimizer's momentum to a worker's share of the sum or of the average.
-  double momentum_share(int workers) const {
-    return options_.correction ? options_.local.share(workers)
-                               : (1.0 - options_.local.momentum) / workers;
+  double momentum_share(int summands) const {
+    return options_.correction ? options_.local.share(summands)
+                               : (1.0 - options_.local.momentum) / summands;
   }
   void check_variance(const UnitSpec& spec) const {
     const std::optional<double> variance = code_->variance(spec);

@@ -19,8 +19,8 @@ class ForwardingCompressor : public Compressor {
   std::vector<StateSpec> state(const UnitSpec& spec, int workers) const override {
     return inner_->state(spec, workers);
   }
-  std::vector<Slice> owned(const UnitSpec& spec, int rank, int workers) const override {
-    return inner_->owned(spec, rank, workers);
+  std::vector<Slice> owned(const UnitSpec& spec, int rank, int ranks) const override {
+    return inner_->owned(spec, rank, ranks);
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     return inner_->scratch_bytes(spec, info);

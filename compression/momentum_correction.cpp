@@ -9,7 +9,7 @@ MomentumCorrection LocalMomentum::correct(const Unit& unit, const Field& field,
                                           const StepInfo& info) const {
   return {unit.gradient.data<float>(),
           unit.weight.data<float>(),
-          static_cast<float>(field.decay ? weight_decay / info.workers : 0.0),
+          static_cast<float>(field.decay ? weight_decay / info.summands : 0.0),
           static_cast<float>(momentum),
           nesterov,
           unit.momentum.data<float>()};

@@ -41,7 +41,7 @@ struct LocalMomentum {
   MomentumCorrection correct(const Unit& unit, const Field& field, const StepInfo& info) const;
   /// Factor from the optimizer's momentum, which belongs to the mean gradient, to one worker's u.
   /// With Nesterov, u holds m times the momentum.
-  double share(int workers) const { return (nesterov ? momentum : 1.0) / workers; }
+  double share(int summands) const { return (nesterov ? momentum : 1.0) / summands; }
 };
 
 inline LocalMomentum local_momentum(const CompressorSetup& setup) {

@@ -172,7 +172,8 @@ class Planner {
     StepInfo info{.step = kLate + step,
                   .applied = kLate + step,
                   .epoch = 0.5 * (begin + end),
-                  .workers = options_.workers,
+                  .ranks = options_.workers,
+                  .summands = options_.workers,
                   .lr = options_.optimizer.lr,
                   .last_lr = options_.optimizer.lr,
                   .seed = static_cast<uint64_t>(options_.seed)};
@@ -267,7 +268,7 @@ class Planner {
   /// Adds a remark for a method with a warm-up of its own, which is no phase of the plan.
   void remark_on_late_start(int method) {
     const Compressor& compressor = *methods_.methods[static_cast<size_t>(method)].compressor;
-    if (compressor.started({.workers = options_.workers})) return;
+    if (compressor.started({.ranks = options_.workers, .summands = options_.workers})) return;
     double sent = 0.0;
     for (const CutUnit& unit : cut_.units) {
       if (unit.method == method) sent += dense(unit.numel);

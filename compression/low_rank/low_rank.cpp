@@ -222,7 +222,7 @@ void LowRank::send(Context& context, const Unit& unit, const StepInfo& info, Fac
     each_matrix(unit, [&](const Matrix& matrix) {
       const Tensor& numbers = matrix.factor(factor);
       parallel_for(context.stream, numbers.numel(),
-                   Send<T>{numbers.data<float>(), largest_summand<T>(info.workers), out});
+                   Send<T>{numbers.data<float>(), largest_summand<T>(info.summands), out});
       out += numbers.numel();
     });
   });
@@ -266,7 +266,7 @@ void LowRank::keep_difference(Context& context, const Unit& unit, const StepInfo
   each_matrix(unit, [&](const Matrix& matrix) {
     parallel_for(context.stream, matrix.numel(),
                  Subtract{unit.gradient.data<float>() + matrix.offset(),
-                          1.0f / static_cast<float>(info.workers), matrix.m.data<float>()});
+                          1.0f / static_cast<float>(info.summands), matrix.m.data<float>()});
   });
 }
 

@@ -71,7 +71,7 @@ class LowRank {
   void receive(Context& context, const Unit& unit, Factor factor, const Payload& payload) const;
   /// G <- P Qᵀ.
   void approximate(Context& context, const Unit& unit) const;
-  /// E <- M - G / workers: an equal share of the part that all workers together did not send.
+  /// E <- M - G / summands: an equal share of the part that all workers together did not send.
   void keep_difference(Context& context, const Unit& unit, const StepInfo& info) const;
   /// Compressor::release(): G <- G + E, E <- 0.
   void release(Context& context, const Unit& unit, const StepInfo& info) const;

@@ -205,7 +205,7 @@ class BlockTopk final : public Code {
     }
     with_wire_type(options_.values, [&](auto type) {
       using Value = decltype(type);
-      const float most = largest_summand<Value>(options_.shared ? info.workers : 1);
+      const float most = largest_summand<Value>(options_.shared ? info.summands : 1);
       each_part_of(context.stream, spec, info, [&](const auto& table) {
         return SendBlocks<Value>{source, most, ids, reinterpret_cast<Value*>(values), table};
       });

@@ -63,7 +63,7 @@ class CastCode final : public Code {
     WISP_CHECK(outlet.capacity >= bytes(spec), "cast: the unit needs ", bytes(spec),
                " bytes, the outlet has ", outlet.capacity);
     T* out = reinterpret_cast<T*>(outlet.data);
-    const float most = largest_summand<T>(info.workers);
+    const float most = largest_summand<T>(info.summands);
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
       if (source.gradient && !source.kept) {
         parallel_for(context.stream, slice.numel,

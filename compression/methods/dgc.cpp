@@ -92,11 +92,11 @@ class Dgc final : public Compressor {
   }
 
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
-    scale_momentum(context, unit, options_.local.share(info.workers));
+    scale_momentum(context, unit, options_.local.share(info.summands));
   }
   /// v consists of updates: through the optimizer's momentum m it would count 1 / (1 - m) times.
   void release(Context& context, Unit& unit, const StepInfo& info) override {
-    unscale_momentum(context, unit, options_.local.share(info.workers));
+    unscale_momentum(context, unit, options_.local.share(info.summands));
     hand_over(context, unit, unit.state->tensors[0], 1.0 - options_.local.momentum);
   }
 

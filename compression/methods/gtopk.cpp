@@ -20,9 +20,9 @@ namespace wisp {
 namespace {
 
 /// Number of rounds up the tree; the rounds down are as many.
-int tree_rounds(int workers) {
+int tree_rounds(int ranks) {
   int rounds = 0;
-  for (int64_t reach = 1; reach < workers; reach *= 2) ++rounds;
+  for (int64_t reach = 1; reach < ranks; reach *= 2) ++rounds;
   return rounds;
 }
 
@@ -30,12 +30,12 @@ int tree_rounds(int workers) {
 struct Partners {
   int to = -1, from = -1;
   Partners(const StepInfo& info, int round) {
-    const int up = tree_rounds(info.workers);
+    const int up = tree_rounds(info.ranks);
     if (up == 0) return;
     const int64_t reach = int64_t{1} << (round < up ? round : 2 * up - 1 - round);
     const int64_t other = info.rank + reach;
     if (info.rank % (2 * reach) == reach) to = static_cast<int>(info.rank - reach);
-    if (info.rank % (2 * reach) == 0 && other < info.workers) from = static_cast<int>(other);
+    if (info.rank % (2 * reach) == 0 && other < info.ranks) from = static_cast<int>(other);
     if (round >= up) std::swap(to, from);
   }
 };
@@ -73,7 +73,7 @@ class Lists {
                                               layout_bytes<Joining>(spec, room_of(info))}))),
         fields_(fields(spec)),
         pair_(pair_room(info).of(spec)),
-        rejected_(cursor.take<std::byte>(tree_rounds(info.workers) * rejected_bytes())) {}
+        rejected_(cursor.take<std::byte>(tree_rounds(info.ranks) * rejected_bytes())) {}
 
   SparseList rejected(int round) const {
     return lay_out<SparseList>(rejected_ + round * rejected_bytes(), fields_, pair_);
@@ -105,7 +105,7 @@ class Gtopk final : public Compressor {
     return layout_bytes<Lists>(spec, info, selection_.kind);
   }
   int rounds(const UnitSpec&, const StepInfo& info) const override {
-    return std::max(1, 2 * tree_rounds(info.workers));
+    return std::max(1, 2 * tree_rounds(info.ranks));
   }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
     const Partners partners(info, round);
@@ -141,7 +141,7 @@ class Gtopk final : public Compressor {
     if (!payloads.empty()) {
       const auto joining = lay_out<Joining>(lists.work, spec, room);
       const SparseList received = kWire.unpack(stream, spec, room, payloads[0], joining.reading);
-      if (round < tree_rounds(info.workers)) {
+      if (round < tree_rounds(info.ranks)) {
         const SparseList rejected = lists.rejected(round);
         merge_lists(stream, spec, lists.current(info, round), room, received, room, lists.sum, pair,
                     joining.beside);
@@ -164,7 +164,7 @@ class Gtopk final : public Compressor {
                     const Lists& lists) {
     const UnitSpec& spec = unit.spec;
     const Room room = room_of(info);
-    const int up = tree_rounds(info.workers);
+    const int up = tree_rounds(info.ranks);
     const SparseList result = lists.current(info, 2 * up);
     clear_fields(stream, spec, unit.gradient);
     add_list(stream, spec, room, result, 1.0f, unit.gradient.data<float>());

@@ -99,7 +99,7 @@ class Oktopk final : public Compressor {
     switch (phase_of(info, round)) {
       case Phase::balance:
         return adopt_cuts(step.stream, step.spec,
-                          reinterpret_cast<const int64_t*>(payloads[0].data), info.workers,
+                          reinterpret_cast<const int64_t*>(payloads[0].data), info.summands,
                           step.cuts());
       case Phase::reduce:
         return add_parts(step, payloads);

@@ -19,11 +19,11 @@ inline Room passing_room(const StepInfo& info) {
   return room;
 }
 inline Room part_room(const StepInfo& info) {  // C
-  return {.ratio = info.ratio, .times = 3, .over = 2 * int64_t{info.workers}};
+  return {.ratio = info.ratio, .times = 3, .over = 2 * int64_t{info.ranks}};
 }
 inline Room sum_room(const StepInfo& info) {
   Room room = part_room(info);
-  room.copies = info.workers;
+  room.copies = info.summands;
   return room;
 }
 inline Room pair_room(const StepInfo& info) { return {.ratio = info.ratio, .copies = 2}; }
@@ -58,7 +58,7 @@ struct Lists {
         passing(cursor, fields(spec),
                 std::max({sum_entries(spec, info), passing_room(info).of(spec),
                           pair_room(info).of(spec)})),
-        parts(cursor.take<Range>(fields(spec) * info.workers)),
+        parts(cursor.take<Range>(fields(spec) * info.ranks)),
         count(cursor.take<int64_t>(fields(spec))),
         measured(cursor.take<float>(fields(spec))),
         work(cursor.take_last([&] { return work_bytes(spec, info); })) {}

@@ -131,9 +131,9 @@ class OneBit final : public Compressor {
     if (!options_.feedback) return {};
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::owner}};
   }
-  std::vector<Slice> owned(const UnitSpec& spec, int rank, int workers) const override {
+  std::vector<Slice> owned(const UnitSpec& spec, int rank, int ranks) const override {
     std::vector<Slice> slices;
-    each_part(spec, workers, rank, [&](const Columns& columns) {
+    each_part(spec, ranks, rank, [&](const Columns& columns) {
       slices.push_back({columns.offset, columns.count * columns.length});
     });
     return slices;
@@ -144,8 +144,8 @@ class OneBit final : public Compressor {
   /// Each owner gets its columns, and sends the same bytes to all.
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
     int64_t most = 0;
-    for (int owner = 0; owner < info.workers; ++owner)
-      most = std::max(most, bytes_of(spec, info.workers, owner));
+    for (int owner = 0; owner < info.ranks; ++owner)
+      most = std::max(most, bytes_of(spec, info.ranks, owner));
     return {.kind = round == 0 ? Collective::all_to_all : Collective::all_gather,
             .bytes = most,
             .variable = true};
@@ -163,7 +163,7 @@ class OneBit final : public Compressor {
       const int owner = round == 0 ? static_cast<int>(i) : info.rank;
       std::byte* out = outlets[i].data;
       SmallTeams<EncodeColumn> fields(context.stream);
-      each_part(unit.spec, info.workers, owner, [&](const Columns& columns) {
+      each_part(unit.spec, info.ranks, owner, [&](const Columns& columns) {
         fields.add(columns.count, {source, columns, out}, columns.length);
         out += columns.padded_bytes();
       });
@@ -177,12 +177,12 @@ class OneBit final : public Compressor {
     for (size_t i = 0; i < payloads.size(); ++i) {
       const Payload& payload = payloads[i];
       const int owner = round == 0 ? info.rank : payload.from;
-      const int64_t expected = bytes_of(unit.spec, info.workers, owner);
+      const int64_t expected = bytes_of(unit.spec, info.ranks, owner);
       WISP_CHECK(payload.bytes == expected, "onebit: the payload of rank ", payload.from, " has ",
                  payload.bytes, " bytes, expected ", expected);
       const std::byte* in = payload.data;
       SmallTeams<DecodeColumn> fields(context.stream);
-      each_part(unit.spec, info.workers, owner, [&](const Columns& columns) {
+      each_part(unit.spec, info.ranks, owner, [&](const Columns& columns) {
         fields.add(columns.count, {in, columns, round == 0 && i > 0, unit.gradient.data<float>()},
                    columns.length);
         in += columns.padded_bytes();
@@ -199,28 +199,27 @@ class OneBit final : public Compressor {
   /// visit(columns) for the columns of each field that `owner` owns. A column belongs to the rank
   /// whose share of the unit's elements contains the column's first element.
   template <class Visit>
-  static void each_part(const UnitSpec& spec, int workers, int owner, const Visit& visit) {
+  static void each_part(const UnitSpec& spec, int ranks, int owner, const Visit& visit) {
     int64_t before = 0;  // elements of earlier fields
     for (const Field& field : spec.fields) {
       const int64_t length = field.numel / field.rows;
-      const int64_t from = first_column(spec, workers, owner, before, field.rows, length);
-      const int64_t to = first_column(spec, workers, owner + 1, before, field.rows, length);
+      const int64_t from = first_column(spec, ranks, owner, before, field.rows, length);
+      const int64_t to = first_column(spec, ranks, owner + 1, before, field.rows, length);
       if (from < to) visit(Columns{field.slices.front().offset + from * length, to - from, length});
       before += field.numel;
     }
   }
 
   /// The first of a field's `count` columns that does not begin before the owner's share.
-  static int64_t first_column(const UnitSpec& spec, int workers, int owner, int64_t before,
+  static int64_t first_column(const UnitSpec& spec, int ranks, int owner, int64_t before,
                               int64_t count, int64_t length) {
-    const int64_t share = spec.numel * owner / workers - before;
+    const int64_t share = spec.numel * owner / ranks - before;
     return std::clamp<int64_t>((share + length - 1) / length, 0, count);
   }
 
-  static int64_t bytes_of(const UnitSpec& spec, int workers, int owner) {
+  static int64_t bytes_of(const UnitSpec& spec, int ranks, int owner) {
     int64_t bytes = 0;
-    each_part(spec, workers, owner,
-              [&](const Columns& columns) { bytes += columns.padded_bytes(); });
+    each_part(spec, ranks, owner, [&](const Columns& columns) { bytes += columns.padded_bytes(); });
     return bytes;
   }
 

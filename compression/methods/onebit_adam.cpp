@@ -53,11 +53,11 @@ class OneBitAdam final : public Compressor {
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::owner}};
   }
-  std::vector<Slice> owned(const UnitSpec& spec, int rank, int workers) const override {
+  std::vector<Slice> owned(const UnitSpec& spec, int rank, int ranks) const override {
     std::vector<Slice> slices;
     for (const Field& field : spec.fields) {
       const Slice& whole = field.slices.front();
-      const Slice part = part_of(whole, part_bytes(field.numel, workers), rank);
+      const Slice part = part_of(whole, part_bytes(field.numel, ranks), rank);
       if (part.numel > 0) slices.push_back(part);
     }
     return slices;
@@ -71,12 +71,12 @@ class OneBitAdam final : public Compressor {
   }
   bool started(const StepInfo& info) const override { return info.applied >= options_.freeze_step; }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return layout_bytes<Scratch>(spec, info.workers);
+    return layout_bytes<Scratch>(spec, info.ranks);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
     return {.kind = round == 0 ? Collective::all_to_all : Collective::all_gather,
-            .bytes = bytes_of(spec, info.workers)};
+            .bytes = bytes_of(spec, info.ranks)};
   }
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
@@ -85,10 +85,10 @@ class OneBitAdam final : public Compressor {
     float* error = unit.state->tensors[static_cast<size_t>(round)].data<float>();
     const bool keeps = unit.finite || round == 1;
     const float* numbers = keeps ? error : unit.momentum.data<float>();
-    live::Norm* norms = lay_out<Scratch>(unit.scratch, unit.spec, info.workers).norms;
+    live::Norm* norms = lay_out<Scratch>(unit.scratch, unit.spec, info.ranks).norms;
     auto* scales = reinterpret_cast<float*>(outlets[0].data);
     SmallTeams<live::WriteSigns> writes(stream);
-    each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
+    each_field(unit, info.ranks, [&](size_t f, const Parts& parts, int64_t begin) {
       const int64_t runs = compensate(stream, unit, info, round, parts, error, norms + 1);
       parallel_reduce(stream, runs, live::AddNorms{norms + 1}, norms);
       run_once(stream, ScaleOf{norms, scales + f});
@@ -114,7 +114,7 @@ class OneBitAdam final : public Compressor {
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
-    const int64_t bytes = bytes_of(unit.spec, info.workers);
+    const int64_t bytes = bytes_of(unit.spec, info.ranks);
     for (size_t i = 0; i < payloads.size(); ++i) {
       const Payload& payload = payloads[i];
       WISP_CHECK(payload.bytes == bytes, "onebit_adam: the payload of rank ", payload.from, " has ",
@@ -122,7 +122,7 @@ class OneBitAdam final : public Compressor {
       const auto* scales = reinterpret_cast<const float*>(payload.data);
       SmallTeams<ReadSigns> adds(context.stream);
       SmallTeams<live::ReadSigns> reads(context.stream);
-      each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
+      each_field(unit, info.ranks, [&](size_t f, const Parts& parts, int64_t begin) {
         const int owner = round == 0 ? info.rank : payload.from;
         const Slice part = parts.of(owner);
         float* into = unit.gradient.data<float>() + part.offset;
@@ -166,14 +166,14 @@ class OneBitAdam final : public Compressor {
   static int64_t scales_bytes(const UnitSpec& spec) {
     return 4 * static_cast<int64_t>(spec.fields.size());
   }
-  static int64_t bytes_of(const UnitSpec& spec, int workers) {
+  static int64_t bytes_of(const UnitSpec& spec, int ranks) {
     int64_t bytes = scales_bytes(spec);
-    for (const Field& field : spec.fields) bytes += part_bytes(field.numel, workers);
+    for (const Field& field : spec.fields) bytes += part_bytes(field.numel, ranks);
     return bytes;
   }
   /// Bytes of a field's bits that go to one owner.
-  static int64_t part_bytes(int64_t numel, int workers) {
-    return (numel + 8 * workers - 1) / (8 * workers);
+  static int64_t part_bytes(int64_t numel, int ranks) {
+    return (numel + 8 * ranks - 1) / (8 * ranks);
   }
   static int64_t runs_of(int64_t numel) { return (numel + live::kRun - 1) / live::kRun; }
   static int64_t longest(const UnitSpec& spec) {
@@ -187,22 +187,22 @@ class OneBitAdam final : public Compressor {
     live::Norm* norms;  // norm of a field, then norms of its runs
     std::byte* live;    // live bits: field after field, the parts of all owners
 
-    Scratch(Cursor& cursor, const UnitSpec& spec, int workers)
+    Scratch(Cursor& cursor, const UnitSpec& spec, int ranks)
         : norms(cursor.take<live::Norm>(1 + runs_of(longest(spec)))),
-          live(cursor.take<std::byte>(workers * (bytes_of(spec, workers) - scales_bytes(spec)))) {}
+          live(cursor.take<std::byte>(ranks * (bytes_of(spec, ranks) - scales_bytes(spec)))) {}
   };
 
   /// visit(f, parts, begin) for each field; `begin` is where its bits begin in a payload.
   template <class Visit>
-  static void each_field(const Unit& unit, int workers, const Visit& visit) {
+  static void each_field(const Unit& unit, int ranks, const Visit& visit) {
     int64_t begin = scales_bytes(unit.spec);
-    std::byte* live = lay_out<Scratch>(unit.scratch, unit.spec, workers).live;
+    std::byte* live = lay_out<Scratch>(unit.scratch, unit.spec, ranks).live;
     for (size_t f = 0; f < unit.spec.fields.size(); ++f) {
       const Field& field = unit.spec.fields[f];
-      const int64_t bytes = part_bytes(field.numel, workers);
+      const int64_t bytes = part_bytes(field.numel, ranks);
       visit(f, Parts{field.slices.front(), bytes, live}, begin);
       begin += bytes;
-      live += bytes * workers;
+      live += bytes * ranks;
     }
   }
 
@@ -226,7 +226,7 @@ class OneBitAdam final : public Compressor {
     parallel_small_teams(stream, runs,
                          live::Compensate<false>{unit.finite ? gradient + whole.offset : nullptr,
                                                  unit.momentum.data<float>() + whole.offset,
-                                                 static_cast<float>(options_.beta1 / info.workers),
+                                                 static_cast<float>(options_.beta1 / info.summands),
                                                  static_cast<float>(1.0 - options_.beta1),
                                                  error + whole.offset,
                                                  {parts.live, whole.numel},

@@ -52,16 +52,16 @@ struct CopyBytes {
 };
 
 /// Counts of votes, stored as planes of binary digits with 64 counts per word. The initial value
-/// makes the highest digit the majority: 2^(digits - 1) - ceil(N / 2), for N < 2^digits workers.
+/// makes the highest digit the majority: 2^(digits - 1) - ceil(N / 2), for N < 2^digits votes.
 struct Counts {
   int digits;
   uint32_t first;
   int64_t bytes, words;  // size of a plane
   uint64_t* planes;
 
-  Counts(Cursor& cursor, int64_t share, int workers)
-      : digits(std::bit_width(static_cast<uint32_t>(workers))),
-        first((1u << (digits - 1)) - static_cast<uint32_t>((workers + 1) / 2)),
+  Counts(Cursor& cursor, int64_t share, int votes)
+      : digits(std::bit_width(static_cast<uint32_t>(votes))),
+        first((1u << (digits - 1)) - static_cast<uint32_t>((votes + 1) / 2)),
         bytes(share),
         words((share + 7) / 8),
         planes(cursor.take<uint64_t>(words * digits)) {}
@@ -106,16 +106,16 @@ struct Unity {
   WISP_HD void operator()() const { *value = 1.0f; }
 };
 
-/// Scratch until the last decode: the counts of the own share, and the bits of all N shares.
+/// Scratch until the last decode: the counts of the own share, and the bits of all ranks' shares.
 struct VoteScratch {
   float* one;
   Counts counts;
   std::byte* bits;
 
-  VoteScratch(Cursor& cursor, int64_t share, int workers)
+  VoteScratch(Cursor& cursor, int64_t share, const StepInfo& info)
       : one(cursor.take<float>(1)),
-        counts(cursor, share, workers),
-        bits(cursor.take<std::byte>(share * workers)) {}
+        counts(cursor, share, info.summands),
+        bits(cursor.take<std::byte>(share * info.ranks)) {}
 };
 
 class MajorityVote final : public Compressor {
@@ -139,7 +139,7 @@ class MajorityVote final : public Compressor {
     return {};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return layout_bytes<VoteScratch>(share_bytes(spec, info), info.workers);
+    return layout_bytes<VoteScratch>(share_bytes(spec, info), info);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
@@ -150,8 +150,8 @@ class MajorityVote final : public Compressor {
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
     const int64_t share = share_bytes(unit.spec, info);
-    const auto scratch = lay_out<VoteScratch>(unit.scratch, share, info.workers);
-    if (round == 0) write_votes(context, unit, scratch.bits, share * info.workers);
+    const auto scratch = lay_out<VoteScratch>(unit.scratch, share, info);
+    if (round == 0) write_votes(context, unit, scratch.bits, share * info.ranks);
     for (size_t i = 0; i < outlets.size(); ++i) {
       const std::byte* from =
           round == 0 ? scratch.bits + static_cast<int64_t>(i) * share : scratch.counts.majority();
@@ -162,7 +162,7 @@ class MajorityVote final : public Compressor {
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
     const int64_t share = share_bytes(unit.spec, info);
-    const auto scratch = lay_out<VoteScratch>(unit.scratch, share, info.workers);
+    const auto scratch = lay_out<VoteScratch>(unit.scratch, share, info);
     for (size_t i = 0; i < payloads.size(); ++i) {
       WISP_CHECK(payloads[i].bytes == share, "majority vote: the payload of rank ",
                  payloads[i].from, " has ", payloads[i].bytes, " bytes, expected ", share);
@@ -180,19 +180,19 @@ class MajorityVote final : public Compressor {
   /// The optimizer's momentum is a sum of heavy-ball steps of the mean gradient. It becomes a
   /// worker's share of the average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
-    if (averages_) scale_momentum(context, unit, (1.0 - beta_) / info.workers);
+    if (averages_) scale_momentum(context, unit, (1.0 - beta_) / info.summands);
   }
   void release(Context& context, Unit& unit, const StepInfo& info) override {
-    if (averages_) unscale_momentum(context, unit, (1.0 - beta_) / info.workers);
+    if (averages_) unscale_momentum(context, unit, (1.0 - beta_) / info.summands);
   }
 
  private:
   static uint64_t negative_ties(const StepInfo& info) {
-    if (info.workers % 2 > 0) return 0;
+    if (info.summands % 2 > 0) return 0;
     return info.step % 2 > 0 ? 0x5555555555555555u : 0xaaaaaaaaaaaaaaaau;
   }
   static int64_t share_bytes(const UnitSpec& spec, const StepInfo& info) {
-    return (signs_bytes(spec) + info.workers - 1) / info.workers;
+    return (signs_bytes(spec) + info.ranks - 1) / info.ranks;
   }
 
   void write_votes(Context& context, const Unit& unit, std::byte* bits, int64_t bytes) const {

@@ -83,8 +83,8 @@ struct DecodeLanes {
 
 }  // namespace
 
-Lanes::Lanes(int workers, int levels) : most(int64_t{workers} * levels), bits(1) {
-  WISP_CHECK(most <= 1 << 24, "lanes: the sum of ", workers, " workers' levels up to ", levels,
+Lanes::Lanes(int summands, int levels) : most(int64_t{summands} * levels), bits(1) {
+  WISP_CHECK(most <= 1 << 24, "lanes: the sum of ", summands, " workers' levels up to ", levels,
              " is beyond 2^24; send them gathered (compression.scaler = \"own\")");
   while (int64_t{1} << bits < 2 * most + 1) ++bits;
   each = 32 / bits;

@@ -14,11 +14,11 @@
 namespace wisp {
 
 struct Lanes {
-  int64_t most;  // workers · levels, at most 2^24: the largest magnitude of a sum
+  int64_t most;  // summands · levels, at most 2^24: the largest magnitude of a sum
   int bits;      // width of a lane: ceil(log2(2 · most + 1))
   int each;      // lanes in a word: floor(32 / bits)
 
-  Lanes(int workers, int levels);
+  Lanes(int summands, int levels);
   int64_t words(int64_t numel) const { return (numel + each - 1) / each; }
 
   /// Writes the words of all slices in order. `nearest` selects Rounding::nearest.

@@ -67,17 +67,18 @@ void ScaledIntegerOptions::bind_scaler(Config& config, const CompressorSetup& se
   workers = setup.workers;
 }
 
-bool ScaledIntegers::shares(int workers) const {
+bool ScaledIntegers::shares(int ranks, int summands) const {
   if (options_.shared || options_.own) return options_.shared;
-  return workers * Lanes(workers, levels_).each * LevelWire{levels_}.width() > 64;
+  return ranks * Lanes(summands, levels_).each * LevelWire{levels_}.width() > 64;
 }
 
 /// For a shared scale, the bound covers the numbers of all workers together.
 std::optional<double> ScaledIntegers::variance(const UnitSpec& spec) const {
   if (options_.nearest) return {};
+  const bool shared = shares(options_.workers, options_.workers);
   double variance = 0.0;
   for (const Field& field : spec.fields) {
-    const int64_t numel = field.numel * (shares(options_.workers) ? options_.workers : 1);
+    const int64_t numel = field.numel * (shared ? options_.workers : 1);
     variance = std::max(variance, variance_of_levels(numel, levels_, Norm::largest));
   }
   return variance;
@@ -98,7 +99,7 @@ int64_t ScaledIntegers::scratch_bytes(const UnitSpec& spec, const StepInfo&) con
 }
 
 Message ScaledIntegers::agreement(const UnitSpec& spec, const StepInfo& info) const {
-  if (!shares(info.workers)) return {};
+  if (!shares(info)) return {};
   return {.kind = Collective::all_reduce,
           .dtype = DType::f32,
           .op = ReduceOp::max,
@@ -123,29 +124,28 @@ void ScaledIntegers::agree(Context& context, const Payload& payload, const UnitS
       AgreeOn{reinterpret_cast<const float*>(payload.data), scratch.own, levels_, scratch.grid});
 }
 
-int64_t ScaledIntegers::bytes(const UnitSpec& spec, int workers) const {
-  const bool lanes = shares(workers);
+int64_t ScaledIntegers::bytes(const UnitSpec& spec, const StepInfo& info) const {
+  const bool lanes = shares(info);
   int64_t bytes = lanes ? 0 : 4 * fields_of(spec);
   each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-    bytes += lanes ? 4 * Lanes(workers, levels_).words(slice.numel)
+    bytes += lanes ? 4 * Lanes(info.summands, levels_).words(slice.numel)
                    : LevelWire{levels_}.bytes(slice.numel);
   });
   return bytes;
 }
 
 Message ScaledIntegers::message(const UnitSpec& spec, const StepInfo& info) const {
-  if (!shares(info.workers))
-    return {.kind = Collective::all_gather, .bytes = bytes(spec, info.workers)};
-  return {.kind = Collective::all_reduce, .dtype = DType::u32, .bytes = bytes(spec, info.workers)};
+  if (!shares(info)) return {.kind = Collective::all_gather, .bytes = bytes(spec, info)};
+  return {.kind = Collective::all_reduce, .dtype = DType::u32, .bytes = bytes(spec, info)};
 }
 
 void ScaledIntegers::encode(Context& context, const Source& source, const UnitSpec& spec,
                             const StepInfo& info, const Outlet& outlet, std::byte* memory) const {
-  WISP_CHECK(outlet.capacity >= bytes(spec, info.workers), name_, ": the unit needs ",
-             bytes(spec, info.workers), " bytes, the outlet has ", outlet.capacity);
+  WISP_CHECK(outlet.capacity >= bytes(spec, info), name_, ": the unit needs ", bytes(spec, info),
+             " bytes, the outlet has ", outlet.capacity);
   const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
-  if (shares(info.workers))
-    return Lanes(info.workers, levels_)
+  if (shares(info))
+    return Lanes(info.summands, levels_)
         .encode(context.stream, source, spec, info, options_.nearest, scratch.grid,
                 reinterpret_cast<uint32_t*>(outlet.data));
   auto* scale = reinterpret_cast<float*>(outlet.data);
@@ -158,12 +158,12 @@ void ScaledIntegers::encode(Context& context, const Source& source, const UnitSp
 void ScaledIntegers::decode(Context& context, const Payload& payload, float weight, bool add,
                             const UnitSpec& spec, const StepInfo& info, Tensor into,
                             std::byte* memory) const {
-  WISP_CHECK(payload.bytes == bytes(spec, info.workers), name_, ": the payload of rank ",
-             payload.from, " has ", payload.bytes, " bytes, expected ", bytes(spec, info.workers));
+  WISP_CHECK(payload.bytes == bytes(spec, info), name_, ": the payload of rank ", payload.from,
+             " has ", payload.bytes, " bytes, expected ", bytes(spec, info));
   float* arena = into.data<float>();
-  if (shares(info.workers)) {
+  if (shares(info)) {
     const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
-    return Lanes(info.workers, levels_)
+    return Lanes(info.summands, levels_)
         .decode(context.stream, spec, reinterpret_cast<const uint32_t*>(payload.data), scratch.grid,
                 weight, add, arena);
   }

@@ -52,8 +52,9 @@ class ScaledIntegers : public Code {
   virtual int64_t own_scales_bytes(const UnitSpec& spec) const;
 
  private:
-  bool shares(int workers) const;
-  int64_t bytes(const UnitSpec& spec, int workers) const;
+  bool shares(int ranks, int summands) const;
+  bool shares(const StepInfo& info) const { return shares(info.ranks, info.summands); }
+  int64_t bytes(const UnitSpec& spec, const StepInfo& info) const;
 
   const char* name_;
   int levels_;

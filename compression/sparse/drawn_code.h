@@ -59,7 +59,7 @@ class DrawnCode : public Code {
     int rank;
 
     DType values() const { return code.options_.values; }
-    int summands() const { return code.options_.shared ? info.workers : 1; }
+    int summands() const { return code.options_.shared ? info.summands : 1; }
     /// visit(draw, at) for each field; `at` is the index of its first value.
     template <class Visit>
     void each(const Visit& visit) const {

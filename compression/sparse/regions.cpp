@@ -10,7 +10,7 @@ constexpr int64_t kCuts = kCutWords + 1;
 /// The regions of one field.
 struct Borders {
   const int64_t* cuts;  // all zero: even regions
-  int64_t numel, workers;
+  int64_t numel, ranks;
 
   WISP_HD int64_t cut(int64_t sixteenth) const {
     if (sixteenth <= 0) return 0;
@@ -20,8 +20,8 @@ struct Borders {
   /// Begin of the region of `rank`.
   WISP_HD int64_t of(int64_t rank) const {
     const int64_t place = kCuts * rank;
-    const int64_t low = cut(place / workers);
-    return low + (cut(place / workers + 1) - low) * (place % workers) / workers;
+    const int64_t low = cut(place / ranks);
+    return low + (cut(place / ranks + 1) - low) * (place % ranks) / ranks;
   }
   /// The range of a field's entries that lies in a region.
   WISP_HD Range part(const uint32_t* position, const Range& range, int64_t rank) const {
@@ -63,7 +63,7 @@ struct ProposeCuts {
 struct AdoptCuts {
   struct Shared {};
   const int64_t* sums;
-  int64_t workers;
+  int64_t summands;
   int64_t* cuts;
   RowTable<RegionRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
@@ -73,7 +73,7 @@ struct AdoptCuts {
     team.once([&] {
       int64_t least = 0;
       for (int64_t c = 0; c < kCutWords; ++c) {
-        const int64_t mean = sum[c] / workers;
+        const int64_t mean = sum[c] / summands;
         if (mean > least) least = mean < row.numel ? mean : row.numel;
         to[c] = least;
       }
@@ -85,15 +85,15 @@ struct TakeParts {
   struct Shared {};
   SparseList from;
   const int64_t* cuts;
-  int64_t workers, fields;
+  int64_t ranks, fields;
   SparseList into;
   Range* part;  // indexed by region, then by field
   RowTable<RegionRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const RegionRow& row = table.row[item];
     const Range range = from.range[row.field];
-    const Borders borders{cuts + kCutWords * row.field, row.numel, workers};
-    team.each(workers, [&](int64_t rank) {
+    const Borders borders{cuts + kCutWords * row.field, row.numel, ranks};
+    team.each(ranks, [&](int64_t rank) {
       part[rank * fields + row.field] = borders.part(from.position, range, rank);
     });
     const int64_t count = team.select(
@@ -101,7 +101,7 @@ struct TakeParts {
         [&](int64_t i) {
           const int64_t at = range.begin + i;
           int64_t rank = 0;
-          while (rank + 1 < workers && borders.of(rank + 1) <= from.position[at]) ++rank;
+          while (rank + 1 < ranks && borders.of(rank + 1) <= from.position[at]) ++rank;
           const Range region = part[rank * fields + row.field];
           return region.count <= row.limit ||
                  (at - region.begin + row.start % region.count) % region.count < row.limit;
@@ -111,7 +111,7 @@ struct TakeParts {
           into.value[range.begin + at] = from.value[range.begin + i];
         });
     const Range taken{range.begin, count};
-    team.each(workers, [&](int64_t rank) {
+    team.each(ranks, [&](int64_t rank) {
       part[rank * fields + row.field] = borders.part(into.position, taken, rank);
     });
     team.once([&] { into.range[row.field] = taken; });
@@ -148,12 +148,12 @@ void propose_cuts(const Stream& stream, const UnitSpec& spec, const SparseList& 
       kCutWords);
 }
 
-void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, int workers,
+void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, int summands,
                 int64_t* cuts) {
   each_field(
       stream, spec, [](const Field&, RegionRow&) {},
       [&](const auto& table) {
-        return AdoptCuts{sum, workers, cuts, table};
+        return AdoptCuts{sum, summands, cuts, table};
       },
       kCutWords);
 }
@@ -170,7 +170,7 @@ void take_parts(const Stream& stream, const UnitSpec& spec, const StepInfo& info
         row.start = random.bits(2);
       },
       [&](const auto& table) {
-        return TakeParts{from, cuts, info.workers, fields, into, part, table};
+        return TakeParts{from, cuts, info.ranks, fields, into, part, table};
       },
       room.of(spec) / fields);
 }

@@ -15,8 +15,8 @@ constexpr int64_t kCutWords = 15;
 /// field if the worker selected too few entries, or if `counts` is false.
 void propose_cuts(const Stream& stream, const UnitSpec& spec, const SparseList& list, bool counts,
                   const int64_t* cuts, int64_t* out);
-/// cuts = sum / workers, forced to ascend and to stay within the field.
-void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, int workers,
+/// cuts = sum / summands, forced to ascend and to stay within the field.
+void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, int summands,
                 int64_t* cuts);
 
 /// Copies at most part_room's share of each region of `from` to `into`, which has the same room. If

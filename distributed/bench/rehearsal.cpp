@@ -79,7 +79,7 @@ std::vector<std::byte> Rehearsal::sent(int rank, int round) const {
 }
 
 void Rehearsal::step(StepInfo info) {
-  info.workers = workers();
+  info.ranks = info.summands = workers();
   std::vector<StepInfo> infos(workers_.size(), info);
   for (int rank = 0; rank < workers(); ++rank) {
     infos[static_cast<size_t>(rank)].rank = rank;

@@ -29,8 +29,9 @@ class Rehearsal {
   /// Fills outlets with `value` before each encode, like memory that was used before.
   void stain(std::byte value) { stain_ = value; }
 
-  /// Runs one step, from each worker's gradient() to the result in it. Sets rank and workers of
-  /// `info`. Throws Error for a payload that is larger than its message says, or malformed.
+  /// Runs one step, from each worker's gradient() to the result in it. Sets rank, ranks and
+  /// summands of `info`. Throws Error for a payload that is larger than its message says, or
+  /// malformed.
   void step(StepInfo info);
 
   int workers() const { return static_cast<int>(workers_.size()); }

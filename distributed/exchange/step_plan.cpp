@@ -34,9 +34,9 @@ bool sends_more_than_dense(const Compressor& compressor, const UnitSpec& spec, i
   const bool pairs = std::any_of(own.begin(), own.end(), [](const Message& message) {
     return message.kind == Collective::pair;
   });
-  if (!pairs) return sends_more_than_dense(own, raw_bytes, info.workers);
+  if (!pairs) return sends_more_than_dense(own, raw_bytes, info.ranks);
   info.rank = 0;
-  return sends_more_than_dense(messages_of(compressor, spec, info), raw_bytes, info.workers);
+  return sends_more_than_dense(messages_of(compressor, spec, info), raw_bytes, info.ranks);
 }
 
 }  // namespace
@@ -71,9 +71,10 @@ bool StepPlan::make(const StepInfo& info) {
   for (size_t i = 0; i < next_rounds_.size(); ++i) {
     const CutUnit& unit = cut_.units[i];
     UnitRounds& rounds = next_rounds_[i];
-    const UnitPath path = plan_unit(*compressors_[static_cast<size_t>(unit.method)], traits_[i],
-                                    unit.spec(), unit.numel * size_of(parameters_.dtype()), info,
-                                    engaged_workers(unit) == info.workers, guard_, rounds.messages);
+    const UnitPath path =
+        plan_unit(*compressors_[static_cast<size_t>(unit.method)], traits_[i], unit.spec(),
+                  unit.numel * size_of(parameters_.dtype()), info,
+                  engaged_workers(unit) == info.summands, guard_, rounds.messages);
     rounds.compressed = path == UnitPath::compressed;
     if (!rounds.compressed) rounds.messages.clear();
   }

@@ -73,7 +73,7 @@ void UnitExchange::encode(int index, int round, Courier& courier) {
   if (round == 0) {
     if (!step_plan_.engaged(cut_unit) && info_.applied > 0)
       compressor.engage(context_, unit, info_);
-    step_plan_.engage(cut_unit, info_.workers);
+    step_plan_.engage(cut_unit, info_.summands);
   }
   const std::span<const Outlet> outlets = memory_.outlets(index, message);
   compressor.encode(context_, unit, info_, round, outlets);

@@ -46,7 +46,7 @@ class LocalSgd final : public WeightExchange {
     courier.settle();  // the weights travel from here on
     const PendingPtr sum = communicator_.all_reduce(data, arena.dtype(), ReduceOp::sum);
     courier.finish(*sum, "weights", info.step);
-    scale(comm_.stream, arena.slice(0, parameters_.grad().shape()), 1.0 / info.workers);
+    scale(comm_.stream, arena.slice(0, parameters_.grad().shape()), 1.0 / info.summands);
   }
 
   Communicator& communicator_;

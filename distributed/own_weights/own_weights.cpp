@@ -70,7 +70,7 @@ void OwnWeights::begin(const StepBegin& begin) {
   info_.applied = updates();
   info_.epoch = begin.epoch;
   info_.rank = communicator_.rank();
-  info_.workers = communicator_.size();
+  info_.ranks = info_.summands = communicator_.size();
   info_.lr = begin.lr;
   info_.seed = comm_.seed;
   comm_thread_.courier().begin(bytes_raw_, communicator_.size());

@@ -166,7 +166,7 @@ TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
   EXPECT_EQ(rig.gradient(1)[0], 6.0f);
   rig.momentum(0)[0] = 4.0f;  // heavy-ball momentum of the mean
   StepInfo info = info_of(1, 1.0);
-  info.workers = 2;
+  info.ranks = info.summands = 2;
   rig.compressor(0).engage(rig.context(), rig.unit(0), info);
   EXPECT_EQ(rig.momentum(0)[0], 0.5f);
 }
@@ -191,7 +191,7 @@ TEST(ErrorFeedback, MakesDgcOfTopkByMomentumCorrection) {
       EXPECT_EQ(corrected.compressor(0).traits().clipping, Clipping::local_only);
       for (MethodRig* rig : {&dgc, &corrected}) {
         StepInfo info = info_of(0, 0.01);
-        info.workers = kWorkers;
+        info.ranks = info.summands = kWorkers;
         for (int rank = 0; rank < kWorkers; ++rank) {
           for (int64_t i = 0; i < kNumel; ++i) rig->momentum(rank)[i] = noise(99, 0, i);
           rig->compressor(rank).engage(rig->context(), rig->unit(rank), info);

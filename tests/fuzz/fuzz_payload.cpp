@@ -111,7 +111,7 @@ class Worker {
       : test_({.late = plan.has(2)}),
         compressor_(plan.make()),
         fields_(plan.fields(compressor_->traits())) {
-    info_.workers = plan.workers;
+    info_.ranks = info_.summands = plan.workers;
     info_.ratio = plan.ratio;
     unit_.spec.fields = fields_;
     for (const Field& field : fields_) unit_.spec.numel += field.numel;
@@ -142,7 +142,7 @@ class Worker {
   /// Encodes, and returns the payload for the first destination.
   std::string encode(int round) {
     const Message message = compressor_->message(unit_.spec, info_, round);
-    size_t count = message.kind == Collective::all_to_all ? size_t(info_.workers) : 1;
+    size_t count = message.kind == Collective::all_to_all ? size_t(info_.ranks) : 1;
     if (message.kind == Collective::none || (message.kind == Collective::pair && message.to < 0))
       count = 0;
     sent_.clear();
@@ -204,7 +204,7 @@ class Worker {
       case Collective::all_gather:
       case Collective::all_to_all:
       case Collective::neighbours:
-        return info_.workers;
+        return info_.ranks;
       default:
         return 1;
     }

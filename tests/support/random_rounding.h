@@ -37,7 +37,7 @@ inline StepInfo info_at(int64_t step, int rank = 0, int workers = 1) {
   StepInfo info;
   info.step = step;
   info.rank = rank;
-  info.workers = workers;
+  info.ranks = info.summands = workers;
   return info;
 }
 

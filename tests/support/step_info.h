@@ -22,7 +22,7 @@ inline StepInfo sparse_info(int64_t step, double ratio, int workers = 1) {
   StepInfo info;
   info.step = info.applied = step;
   info.ratio = ratio;
-  info.workers = workers;
+  info.ranks = info.summands = workers;
   return info;
 }
 

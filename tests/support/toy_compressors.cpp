@@ -165,7 +165,7 @@ class Owners final : public Toy {
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
-    const int64_t largest = (spec.numel + info.workers - 1) / info.workers * kFloat;
+    const int64_t largest = (spec.numel + info.ranks - 1) / info.ranks * kFloat;
     return {.kind = round == 0 ? Collective::all_to_all : Collective::all_gather,
             .bytes = largest,
             .variable = true};
@@ -180,8 +180,8 @@ class Owners final : public Toy {
     if (round == 0) copy_out(unit, unit.scratch);
     for (size_t o = 0; o < outlets.size(); ++o) {
       const int owner = round == 0 ? static_cast<int>(o) : info.rank;
-      const int64_t begin = begin_of(n, owner, info.workers);
-      *outlets[o].used = (begin_of(n, owner + 1, info.workers) - begin) * kFloat;
+      const int64_t begin = begin_of(n, owner, info.ranks);
+      *outlets[o].used = (begin_of(n, owner + 1, info.ranks) - begin) * kFloat;
       std::memcpy(outlets[o].data, floats(unit.scratch) + begin,
                   static_cast<size_t>(*outlets[o].used));
     }
@@ -189,14 +189,13 @@ class Owners final : public Toy {
   void decode_now(Unit& unit, const StepInfo& info, int round,
                   std::span<const Payload> payloads) override {
     float* all = floats(unit.scratch);
-    const int64_t own = begin_of(unit.spec.numel, info.rank, info.workers);
+    const int64_t own = begin_of(unit.spec.numel, info.rank, info.ranks);
     if (round == 0) {
-      const int64_t end = begin_of(unit.spec.numel, info.rank + 1, info.workers);
+      const int64_t end = begin_of(unit.spec.numel, info.rank + 1, info.ranks);
       std::fill(all + own, all + end, 0.0f);
     }
     for (const Payload& payload : payloads) {
-      const int64_t begin =
-          round == 0 ? own : begin_of(unit.spec.numel, payload.from, info.workers);
+      const int64_t begin = round == 0 ? own : begin_of(unit.spec.numel, payload.from, info.ranks);
       for (int64_t i = 0; i < payload.bytes / kFloat; ++i) {
         const float value = floats(payload.data)[i];
         all[begin + i] = round == 0 ? all[begin + i] + value : value;
@@ -217,7 +216,7 @@ class Tree final : public Toy {
     Message message{.kind = Collective::pair, .bytes = spec.numel * kFloat, .variable = variable_};
     const bool up = round < height(info);
     const int reach = 1 << (up ? round : 2 * height(info) - 1 - round);
-    const bool upper = info.rank % (2 * reach) == 0 && info.rank + reach < info.workers;
+    const bool upper = info.rank % (2 * reach) == 0 && info.rank + reach < info.ranks;
     const bool lower = info.rank % (2 * reach) == reach;
     if (upper) (up ? message.from : message.to) = info.rank + reach;
     if (lower) (up ? message.to : message.from) = info.rank - reach;
@@ -250,7 +249,7 @@ class Tree final : public Toy {
  private:
   /// Rounds from the leaves to rank 0.
   static int height(const StepInfo& info) {
-    return std::bit_width(static_cast<unsigned>(info.workers - 1));
+    return std::bit_width(static_cast<unsigned>(info.ranks - 1));
   }
 
   bool variable_;

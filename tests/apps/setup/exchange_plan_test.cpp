@@ -155,7 +155,7 @@ TEST(ExchangePlan, HasTheMeanOfAPeriod) {
     double bytes = 0.0;
     for (int64_t step = 512; step < 512 + kPeriod; ++step) {
       StepInfo info = step_info(step, 0.05);
-      info.workers = kWorkers;
+      info.ranks = info.summands = kWorkers;
       std::vector<Message> messages;
       for (int round = 0; round < method->rounds(spec, info); ++round)
         messages.push_back(method->message(spec, info, round));

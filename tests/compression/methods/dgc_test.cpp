@@ -17,7 +17,7 @@ StepInfo info_of(int64_t step, double ratio, int workers = 1, int rank = 0) {
   StepInfo info;
   info.step = info.applied = step;
   info.ratio = ratio;
-  info.workers = workers;
+  info.ranks = info.summands = workers;
   info.rank = rank;
   info.seed = 11;
   return info;

@@ -404,7 +404,7 @@ TEST_P(EveryMethod, SendsMostFromRank0) {
   const UnitSpec spec = rig.unit(0).spec;
   for (const int workers : {1, 2, 3, 7, 8, 33}) {
     StepInfo info = step_info(0, kRatio);
-    info.workers = workers;
+    info.ranks = info.summands = workers;
     const auto sent = [&](int rank) {
       info.rank = rank;
       std::vector<Message> messages;

@@ -61,7 +61,7 @@ std::unique_ptr<Code> make_code(const std::string& name) {
 
 StepInfo test_info() {
   StepInfo info;
-  info.workers = kSummedWorkers;
+  info.ranks = info.summands = kSummedWorkers;
   info.ratio = 0.5;
   return info;
 }

@@ -145,7 +145,7 @@ TEST(Signum, TakesAShareOfTheOptimizersMomentum) {
   MethodRig rig(2, layer_fields({1}), [] { return make_method("signum", "", {.momentum = 0.75}); });
   rig.momentum(0)[0] = 16.0f;
   StepInfo info = step_info(3);
-  info.workers = 2;
+  info.ranks = info.summands = 2;
   rig.compressor(0).engage(rig.context(), rig.unit(0), info);
   EXPECT_EQ(rig.momentum(0)[0], 2.0f);
 }

@@ -24,7 +24,7 @@ std::vector<Range> regions(int64_t numel, int workers, const std::vector<int64_t
   std::fill_n(all.value, numel, 1.0f);
   std::vector<Range> part(static_cast<size_t>(workers));
   StepInfo info;
-  info.workers = workers;
+  info.ranks = info.summands = workers;
   take_parts(Stream::immediate(), spec, info, all, {}, {}, cuts.data(), taken, part.data());
   return part;
 }

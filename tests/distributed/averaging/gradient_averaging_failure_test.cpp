@@ -99,7 +99,7 @@ TEST(Failure, InEncodeOrDecodeEndsAllWorkers) {
         return toy_hooked(toy_owners(),
                           [=](const char* now, const Unit&, const StepInfo& info, int now_round) {
                             const bool here = now == phase && now_round == round && info.step == 1;
-                            if (here && is_culprit(info.rank, info.workers))
+                            if (here && is_culprit(info.rank, info.ranks))
                               throw Error("wheel came off");
                           });
       });

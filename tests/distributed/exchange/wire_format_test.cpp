@@ -157,7 +157,7 @@ std::vector<PayloadBytes> sent_by(const Example& example) {
   rig.step(example.info);
   std::vector<PayloadBytes> rounds;
   StepInfo info = example.info;
-  info.workers = example.workers;
+  info.ranks = info.summands = example.workers;
   const int count = rig.compressor(0).rounds(rig.unit(0).spec, info);
   for (int round = 0; round < count; ++round) rounds.push_back(rig.sent(0, round));
   return rounds;

@@ -127,17 +127,20 @@ std::vector<Bytes> Call::share(int rank, int workers) const {
 }
 
 bool CallLabel::fits(const CallLabel& other) const {
-  if (kind != other.kind) return false;
+  if (kind != other.kind || generation != other.generation) return false;
   return !reduces() || (dtype == other.dtype && op == other.op && bytes == other.bytes);
 }
 
 std::string CallLabel::str() const {
-  const std::string name = name_of(kind);
-  if (kind == Kind::barrier) return name;
+  std::string text = name_of(kind);
+  if (kind != Kind::barrier) text += concat(" of ", bytes, " bytes");
   if (reduces())
-    return concat(name, " of ", bytes, " bytes (", wisp::name_of(dtype), ", ",
-                  op == ReduceOp::sum ? "sum" : "max", ")");
-  return concat(name, " of ", bytes, " bytes");
+    text += concat(" (", wisp::name_of(dtype), ", ", op == ReduceOp::sum ? "sum" : "max", ")");
+  return generation > 0 ? concat(text, " in generation ", generation) : text;
+}
+
+std::string CallLabel::name(int rank) const {
+  return concat(generation > 0 ? "its group's rank " : "rank ", rank);
 }
 
 Call all_reduce_call(std::span<const Bytes> data, DType dtype, ReduceOp op) {
@@ -149,7 +152,8 @@ Call all_reduce_call(std::span<const Bytes> data, DType dtype, ReduceOp op) {
                "all_reduce: a slice is not aligned to elements of ", name_of(dtype));
   }
   Call call;
-  call.label = {Call::Kind::all_reduce, dtype, op, total_bytes(data)};
+  call.label = {
+      .kind = Call::Kind::all_reduce, .dtype = dtype, .op = op, .bytes = total_bytes(data)};
   call.in.assign(data.begin(), data.end());
   return call;
 }
@@ -214,18 +218,18 @@ Call barrier_call(int workers) {
 }
 
 std::string label_mismatch(const CallLabel& label, const CallLabel& first) {
-  return concat("calls ", label.str(), " where rank 0 calls ", first.str());
+  return concat("calls ", label.str(), " where ", first.name(0), " calls ", first.str());
 }
 
 std::string mail_mismatch(const Call& receiver, int from, std::span<const int64_t> sent_bytes) {
   const std::span<const Bytes> in = receiver.from(from);
   if (sent_bytes.size() != in.size())
-    return concat(receiver.label.str(), " expects ", in.size(), " slices from rank ", from,
-                  ", which sends ", sent_bytes.size());
+    return concat(receiver.label.str(), " expects ", in.size(), " slices from ",
+                  receiver.label.name(from), ", which sends ", sent_bytes.size());
   for (size_t s = 0; s < in.size(); ++s) {
     if (in[s].bytes != sent_bytes[s])
-      return concat(receiver.label.str(), " expects ", in[s].bytes, " bytes in slice ", s,
-                    " from rank ", from, ", which sends ", sent_bytes[s]);
+      return concat(receiver.label.str(), " expects ", in[s].bytes, " bytes in slice ", s, " from ",
+                    receiver.label.name(from), ", which sends ", sent_bytes[s]);
   }
   return {};
 }
@@ -242,8 +246,9 @@ Mismatch find_mismatch(std::span<const Call> calls) {
   for (int rank = 0; on_device != calls.end() && rank < workers; ++rank) {
     const Call& call = calls[static_cast<size_t>(rank)];
     if (!call.on_device && !call.empty())
-      return {rank, concat(call.label.str(), " in host memory, but rank ",
-                           on_device - calls.begin(), " passes device memory")};
+      return {rank, concat(call.label.str(), " in host memory, but ",
+                           call.label.name(static_cast<int>(on_device - calls.begin())),
+                           " passes device memory")};
   }
   if (first.reduces()) return {};
   std::vector<int64_t> bytes;

@@ -24,12 +24,15 @@ struct CallLabel {
   Kind kind = Kind::barrier;
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
-  int64_t bytes = 0;  // bytes reduced or sent
+  int generation = 0;  // of the group that calls
+  int64_t bytes = 0;   // bytes reduced or sent
 
   bool reduces() const { return kind == Kind::all_reduce; }
   bool fits(const CallLabel& other) const;
-  /// Text for messages: "all_reduce of 128 bytes (f32, sum)".
+  /// Text for messages: "all_reduce of 128 bytes (f32, sum)", with the generation of a group.
   std::string str() const;
+  /// Text for a rank of the calling group: "rank 2", or "its group's rank 2".
+  std::string name(int rank) const;
 };
 
 /// One rank's side of a collective. A reduction works in place on `in`. The others exchange

@@ -1,9 +1,10 @@
 // Collectives among the workers of a run. Every rank makes the same calls in the same order, all
-// from one thread, its comm thread. A call takes a list of slices, so one collective moves many
-// tensors. Device memory is read and written in the order of the rank's stream; when wait() has
-// returned, this work is submitted. Sums are in rank order, in f32 and rounded once (f64 for f64,
-// exact for integers), so results do not depend on the cut of the data. NCCL's differ
-// (nccl_communicator.h).
+// from one thread, its comm thread. Groups of ranks have communicators of their own, whose
+// collectives may be under way beside others; the ranks of a group begin and await them in one
+// order. A call takes a list of slices, so one collective moves many tensors. Device memory is read
+// and written in the order of the rank's stream; when wait() has returned, this work is submitted.
+// Sums are in rank order, in f32 and rounded once (f64 for f64, exact for integers), so results do
+// not depend on the cut of the data. NCCL's differ (nccl_communicator.h).
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 
 #include "compression/message.h"
 #include "core/base/clock.h"
+#include "distributed/communicator/roster.h"
 
 namespace wisp {
 
@@ -66,8 +68,13 @@ struct Exchange {
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
+  virtual const Roster& roster() const = 0;
+  int rank() const { return roster().rank; }
+  int size() const { return static_cast<int>(roster().ranks.size()); }
+  /// The communicator of the ranks that pass the same `colour`, in the order of their ranks here.
+  /// All ranks call it together. This communicator outlives the new one. When one is made or
+  /// destroyed, none of this rank's collectives is under way.
+  virtual std::unique_ptr<Communicator> split(int colour) = 0;
 
   /// Reduces in place: every rank gets op over all ranks of each element.
   virtual PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) = 0;
@@ -88,16 +95,17 @@ class Communicator {
   /// by the thread that calls the collectives, or while it rests.
   virtual int64_t bytes_sent() const = 0;
 
-  /// Ends every rank's current and later collectives with `cause`. The cause and rank of the first
-  /// caller win.
+  /// Ends the current and later collectives of all ranks of the run, in all groups, with `cause`.
+  /// The cause and rank of the first caller win.
   virtual void abort(const std::string& cause) = 0;
   /// The failure that ended the collectives, with the text of wait()'s Error, if this rank can know
   /// it by now; else empty. Does not block.
   virtual std::string hear_failure() = 0;
   /// Sets a function that other ranks' threads call whenever a pending collective may have become
   /// ready, or its ready_at_us() may be earlier. A communicator whose ready_at_us() is always near
-  /// never calls it. `notify` must not call the communicator, nor take a lock that a caller of the
-  /// communicator holds. Once on_progress() has returned, the previous `notify` is not called.
+  /// never calls it. A rank has one such function for all its groups. `notify` must not call the
+  /// communicator, nor take a lock that a caller of the communicator holds. Once on_progress() has
+  /// returned, the previous `notify` is not called.
   virtual void on_progress(std::function<void()> notify) = 0;
   /// Allows slices in `pool`, memory of a device that all ranks share. They are moved in the order
   /// of `stream`, the rank's stream. Both outlive the calls. Returns false if this is not

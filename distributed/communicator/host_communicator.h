@@ -28,6 +28,7 @@ class HostCommunicator : public Communicator {
 
  private:
   PendingPtr count(Call call) {
+    call.label.generation = roster().generation;
     bytes_sent_ += traffic_of(call, rank(), size()).sent;
     return begin(std::move(call));
   }

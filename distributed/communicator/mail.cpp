@@ -110,6 +110,9 @@ std::optional<Mismatch> Mail::check(int round, int peer, ConstBytes message) con
   if (message.bytes < kHeadBytes)
     return Mismatch{peer, "sent what no collective sends; do all ranks run the same program?"};
   const Head head = head_of(message);
+  if (head.label.generation != call_.label.generation)
+    return Mismatch{peer, concat("sent a message of generation ", head.label.generation,
+                                 ", expected one of generation ", call_.label.generation)};
   if (!head.label.fits(call_.label)) {
     if (peer == 0) return Mismatch{rank_, label_mismatch(call_.label, head.label)};
     if (rank_ == 0) return Mismatch{peer, label_mismatch(head.label, call_.label)};

@@ -24,35 +24,47 @@ namespace {
 // late, and costs little of a core that other ranks compute on.
 constexpr double kShortestPauseUs = 20.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
 constexpr double kLeaveS = 2.0;  // time for the others' messages after a failure
-constexpr int kFirstMessageTag = 16, kMessageTags = 16384;
+// MPI grants tags below 32768. Groups that share tags differ in their messages' generation.
+constexpr int kFirstMessageTag = 16, kMessageTags = 64, kTaggedGroups = 511;
 
 void sleep_us(double us) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
 }
 
+/// What the communicators of this process share.
+struct MpiProcess {
+  const MpiSession session;
+  double timeout_s = 60.0;
+  int generation = 0;  // of the latest group
+
+  mutable std::mutex mutex;  // guards all calls of MPI, and the members below
+  MpiPeers peers;
+  const MPI_Comm comm = MpiSession::all();               // all groups' messages
+  std::vector<std::unique_ptr<MpiMessages>> unfinished;  // MPI may still use their memory
+};
+
 class MpiCommunicator final : public HostCommunicator {
  public:
-  ~MpiCommunicator() override;
+  MpiCommunicator(MpiProcess& process, Roster roster)
+      : process_(process),
+        roster_(std::move(roster)),
+        messages_(std::make_unique<MpiMessages>(peers_, process.comm, roster_)) {}
+  ~MpiCommunicator() override {
+    const std::lock_guard lock(mutex_);
+    if (mail_) process_.unfinished.push_back(std::move(messages_));
+  }
 
-  int rank() const override { return peers_.rank(); }
-  int size() const override { return peers_.size(); }
-
+  const Roster& roster() const override { return roster_; }
+  std::unique_ptr<Communicator> split(int colour) override {
+    return std::make_unique<MpiCommunicator>(process_,
+                                             split_roster(*this, colour, process_.generation));
+  }
   void abort(const std::string& cause) override {
     const std::lock_guard lock(mutex_);
-    peers_.fail(rank(), cause);
+    peers_.fail(roster_.in_run(), cause);
   }
   std::string hear_failure() override;
   void on_progress(std::function<void()>) override {}
-
-  std::string failure() const {
-    const std::lock_guard lock(mutex_);
-    return peers_.failure();
-  }
-  void set_timeout(double timeout_s) { timeout_s_ = timeout_s; }
-  /// Number of ranks below `end` on this rank's machine.
-  int neighbours(int end) const { return peers_.neighbours(end); }
-  bool left(int peer, double limit_s);
-  void leave();
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -67,12 +79,11 @@ class MpiCommunicator final : public HostCommunicator {
   std::string missing() const;
   bool failed() const { return !peers_.failure().empty(); }
 
-  const MpiSession session_;
-  double timeout_s_ = 60.0;
-
-  mutable std::mutex mutex_;  // guards all calls of MPI, and the members below
-  MpiPeers peers_;
-  MpiMessages messages_{peers_};
+  MpiProcess& process_;
+  std::mutex& mutex_ = process_.mutex;
+  MpiPeers& peers_ = process_.peers;
+  const Roster roster_;
+  std::unique_ptr<MpiMessages> messages_;
 
   // The collective under way.
   std::optional<Mail> mail_;
@@ -80,7 +91,7 @@ class MpiCommunicator final : public HostCommunicator {
   int round_ = 0;
   double begin_us_ = 0.0, end_us_ = 0.0;  // time when all had come; time when done
   double looked_us_ = 0.0, pause_us_ = kShortestPauseUs;
-  Deadline deadline_{timeout_s_};
+  Deadline deadline_{process_.timeout_s};
 };
 
 class MpiCommunicator::UnderWay final : public Pending {
@@ -106,14 +117,6 @@ class MpiCommunicator::UnderWay final : public Pending {
   bool finished_ = false;
 };
 
-MpiCommunicator::~MpiCommunicator() {
-  if (!failed()) return;
-  leave();
-  std::fflush(nullptr);
-  if (rank() != 0) sleep_us(kLeaveS * 1e6);  // rank 0 ends all processes, if it is alive
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
 // ---------------------------------------------------------------- a collective
 
 PendingPtr MpiCommunicator::begin(Call call) {
@@ -125,9 +128,9 @@ PendingPtr MpiCommunicator::begin(Call call) {
   round_ = 0;
   pause_us_ = kShortestPauseUs;
   begin_us_ = now_us();
-  deadline_ = Deadline(timeout_s_);
+  deadline_ = Deadline(process_.timeout_s);
   if (const auto mismatch = mail_->check_own()) {
-    peers_.fail(mismatch->rank, mismatch->why);
+    peers_.fail(roster_.in_run(), mismatch->why);
   } else {
     start_round();
   }
@@ -135,17 +138,17 @@ PendingPtr MpiCommunicator::begin(Call call) {
 }
 
 void MpiCommunicator::start_round() {
-  messages_.start_round(kFirstMessageTag +
-                        static_cast<int>((2 * collectives_ + round_) % kMessageTags));
+  messages_->start_round(kFirstMessageTag + roster_.generation % kTaggedGroups * kMessageTags +
+                         static_cast<int>((2 * collectives_ + round_) % kMessageTags));
   const bool same = mail_->same_for_all(round_);
   ConstBytes message;
   for (int peer = 0; peer < size(); ++peer) {
-    if (!peers_.is_peer(peer)) continue;
+    if (peer == rank()) continue;
     if (!same || message.bytes == 0)
-      message = mail_->write(round_, peer, messages_.memory_for(same ? 0 : peer));
-    messages_.send(peer, message);
+      message = mail_->write(round_, peer, messages_->memory_for(same ? 0 : peer));
+    messages_->send(peer, message);
   }
-  messages_.send_more();
+  messages_->send_more();
 }
 
 /// Progresses without waiting; fails a rank that is late. Returns whether wait() would not block.
@@ -162,8 +165,8 @@ bool MpiCommunicator::look() {
   } else {
     pause_us_ = std::min(kLongestPauseUs, pause_us_ * kPauseGrowth);
     if (deadline_.passed(looked_us_))
-      peers_.fail(rank(),
-                  concat(mail_->label().str(), ": waited ", timeout_s_, " s for ", missing()));
+      peers_.fail(roster_.in_run(), concat(mail_->label().str(), ": waited ", process_.timeout_s,
+                                           " s for ", missing()));
   }
   return failed();
 }
@@ -171,12 +174,12 @@ bool MpiCommunicator::look() {
 /// Does one thing that is possible now; returns false if there is none.
 bool MpiCommunicator::advance() {
   if (round_ == mail_->rounds()) return false;
-  const bool sent = messages_.send_more();
-  if (messages_.receive([this](int peer) { return accepts(peer); }) || sent) return true;
-  if (!messages_.all_accepted() || !messages_.all_are_sent()) return false;
+  const bool sent = messages_->send_more();
+  if (messages_->receive([this](int peer) { return accepts(peer); }) || sent) return true;
+  if (!messages_->all_accepted() || !messages_->all_are_sent()) return false;
   std::vector<ConstBytes> messages;
-  for (int rank = 0; rank < size(); ++rank) messages.push_back(messages_.from(rank));
-  if (round_ == 0) begin_us_ = messages_.all_came_us();
+  for (int rank = 0; rank < size(); ++rank) messages.push_back(messages_->from(rank));
+  if (round_ == 0) begin_us_ = messages_->all_came_us();
   mail_->read(round_, messages);
   ++round_;
   if (round_ < mail_->rounds()) {
@@ -189,8 +192,9 @@ bool MpiCommunicator::advance() {
 
 /// Whether the message from `peer` fits; if not, a rank fails.
 bool MpiCommunicator::accepts(int peer) {
-  const auto mismatch = mail_->check(round_, peer, messages_.from(peer));
-  if (mismatch && mismatch->rank >= 0) peers_.fail(mismatch->rank, mismatch->why);
+  const auto mismatch = mail_->check(round_, peer, messages_->from(peer));
+  if (mismatch && mismatch->rank >= 0)
+    peers_.fail(roster_.ranks[static_cast<size_t>(mismatch->rank)], mismatch->why);
   return !mismatch;
 }
 
@@ -214,11 +218,11 @@ std::string MpiCommunicator::missing() const {
   std::string absent, slow, behind;
   int absentees = 0;
   for (int peer = 0; peer < size(); ++peer) {
-    if (!peers_.is_peer(peer)) continue;
-    const bool here = messages_.is_here(peer);
-    if (here && messages_.is_sent(peer)) continue;
-    std::string& list = here ? behind : messages_.has_come(peer) || round_ > 0 ? slow : absent;
-    list += concat(list.empty() ? "rank " : ", rank ", peer);
+    if (peer == rank()) continue;
+    const bool here = messages_->is_here(peer);
+    if (here && messages_->is_sent(peer)) continue;
+    std::string& list = here ? behind : messages_->has_come(peer) || round_ > 0 ? slow : absent;
+    list += concat(list.empty() ? "rank " : ", rank ", roster_.ranks[static_cast<size_t>(peer)]);
     absentees += &list == &absent;
   }
   if (!absent.empty())
@@ -240,46 +244,55 @@ void MpiCommunicator::look_after_peers() {
   peers_.look_after([&] { return mail_ ? mail_->label().str() : "work of their devices"; });
 }
 
+class MpiGroup final : public ProcessGroup {
+ public:
+  ~MpiGroup() override;
+  int rank() const override { return process_.peers.rank(); }
+  int size() const override { return process_.peers.size(); }
+  int neighbours() const override { return process_.peers.neighbours(size()); }
+  int local_rank() const override { return process_.peers.neighbours(rank()); }
+  void set_timeout(double timeout_s) override { process_.timeout_s = timeout_s; }
+  Communicator& communicator(int of_rank) override {
+    WISP_CHECK(of_rank == rank(), "communicator: rank is ", of_rank, ", but this process is rank ",
+               rank());
+    return communicator_;
+  }
+  void abort(int of_rank, const std::string& cause) override { communicator(of_rank).abort(cause); }
+  std::string failure() const override {
+    const std::lock_guard lock(process_.mutex);
+    return process_.peers.failure();
+  }
+  bool ends_too(int peer, double limit_s) override;
+
+ private:
+  MpiProcess process_;
+  MpiCommunicator communicator_{process_, whole_roster(rank(), size())};
+};
+
 /// Tells the others that this rank is about to end, and waits until they are too.
-void MpiCommunicator::leave() {
-  peers_.say_leaving();
+MpiGroup::~MpiGroup() {
+  if (failure().empty()) return;
+  process_.peers.say_leaving();
   const double limit_us = now_us() + kLeaveS * 1e6;
-  for (int peer = 0; peer < size(); ++peer) left(peer, (limit_us - now_us()) * 1e-6);
+  for (int peer = 0; peer < size(); ++peer) ends_too(peer, (limit_us - now_us()) * 1e-6);
+  std::fflush(nullptr);
+  if (rank() != 0) sleep_us(kLeaveS * 1e6);  // rank 0 ends all processes, if it is alive
+  MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-bool MpiCommunicator::left(int peer, double limit_s) {
+bool MpiGroup::ends_too(int peer, double limit_s) {
   const double limit_us = now_us() + limit_s * 1e6;
   bool left = false;
-  while (peers_.is_peer(peer) && !peers_.gone(peer)) {
+  while (process_.peers.is_peer(peer) && !process_.peers.gone(peer)) {
     {
-      const Lock lock(mutex_);
-      left = peers_.has_left(peer);
+      const std::lock_guard lock(process_.mutex);
+      left = process_.peers.has_left(peer);
     }
     if (left || now_us() > limit_us) break;
     sleep_us(kLongestPauseUs);
   }
   return left;
 }
-
-class MpiGroup final : public ProcessGroup {
- public:
-  int rank() const override { return communicator_.rank(); }
-  int size() const override { return communicator_.size(); }
-  int neighbours() const override { return communicator_.neighbours(size()); }
-  int local_rank() const override { return communicator_.neighbours(rank()); }
-  void set_timeout(double timeout_s) override { communicator_.set_timeout(timeout_s); }
-  Communicator& communicator(int rank) override {
-    WISP_CHECK(rank == communicator_.rank(), "communicator: rank is ", rank,
-               ", but this process is rank ", communicator_.rank());
-    return communicator_;
-  }
-  void abort(int rank, const std::string& cause) override { communicator(rank).abort(cause); }
-  std::string failure() const override { return communicator_.failure(); }
-  bool ends_too(int peer, double limit_s) override { return communicator_.left(peer, limit_s); }
-
- private:
-  MpiCommunicator communicator_;
-};
 
 }  // namespace
 

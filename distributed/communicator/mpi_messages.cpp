@@ -1,6 +1,7 @@
 #include "distributed/communicator/mpi_messages.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -28,11 +29,21 @@ bool is_done(MPI_Request& request) {
 
 }  // namespace
 
-MpiMessages::MpiMessages(const MpiPeers& peers)
+MpiMessages::MpiMessages(const MpiPeers& peers, MPI_Comm comm, Roster group)
     : peers_(peers),
-      comm_(MpiSession::all()),
-      incoming_(index(peers.size())),
-      outgoing_(index(peers.size())) {}
+      comm_(comm),
+      group_(std::move(group)),
+      incoming_(group_.ranks.size()),
+      outgoing_(group_.ranks.size()) {}
+
+/// The group's rank of a rank of the run.
+int MpiMessages::from_run(int rank) const {
+  const auto found = std::lower_bound(group_.ranks.begin(), group_.ranks.end(), rank);
+  WISP_CHECK(found != group_.ranks.end() && *found == rank, "rank ", rank,
+             " sent a message to a group of generation ", group_.generation,
+             ", to which it does not belong");
+  return static_cast<int>(found - group_.ranks.begin());
+}
 
 std::byte* MpiMessages::Incoming::make_room(int64_t size) {
   known = true;
@@ -54,11 +65,11 @@ void MpiMessages::start_round(int tag) {
 
 /// Most bytes of a piece to or from `peer`.
 int64_t MpiMessages::piece_bytes(int peer) const {
-  return peers_.is_neighbour(peer) ? kNearPiece : kFarPiece;
+  return peers_.is_neighbour(in_run(peer)) ? kNearPiece : kFarPiece;
 }
 
 void MpiMessages::start_send(int peer, const void* data, int64_t bytes) {
-  mpi_check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tag_, comm_,
+  mpi_check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, in_run(peer), tag_, comm_,
                       &outgoing_[index(peer)].sends.emplace_back()),
             "MPI_Isend");
 }
@@ -73,7 +84,7 @@ void MpiMessages::send(int peer, ConstBytes message) {
 
 bool MpiMessages::send_more() {
   bool moved = false;
-  for (int peer = 0; peer < peers_.size(); ++peer) {
+  for (int peer = 0; peer < size(); ++peer) {
     Outgoing& to = outgoing_[index(peer)];
     for (; !to.sends.empty() && is_done(to.sends.front()); moved = true)
       to.sends.erase(to.sends.begin());
@@ -88,13 +99,13 @@ bool MpiMessages::send_more() {
 
 bool MpiMessages::all_are_sent() const {
   bool all = true;
-  for (int peer = 0; peer < peers_.size(); ++peer) all = all && is_sent(peer);
+  for (int peer = 0; peer < size(); ++peer) all = all && is_sent(peer);
   return all;
 }
 
 bool MpiMessages::receive(const std::function<bool(int)>& accept) {
-  bool moved = known_ < peers_.size() - 1 && hear();
-  for (int peer = 0; peer < peers_.size(); ++peer) {
+  bool moved = known_ < others() && hear();
+  for (int peer = 0; peer < size(); ++peer) {
     Incoming& incoming = incoming_[index(peer)];
     if (!incoming.known || incoming.here) continue;
     while (incoming.arrived < incoming.pieces.size() &&
@@ -117,15 +128,16 @@ bool MpiMessages::hear() {
   mpi_check(MPI_Improbe(MPI_ANY_SOURCE, tag_, comm_, &found, &message, &status), "MPI_Improbe");
   if (!found) return false;
   mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-  if (++known_ == peers_.size() - 1) all_came_us_ = now_us();
+  const int peer = from_run(status.MPI_SOURCE);
+  if (++known_ == others()) all_came_us_ = now_us();
   int64_t announced = 0;
   static_assert(sizeof announced < Mail::kLeastBytes);  // so that no short message is taken for it
   if (bytes == sizeof announced) {
     mpi_check(MPI_Mrecv(&announced, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-    receive_pieces(status.MPI_SOURCE, announced);
+    receive_pieces(peer, announced);
     return true;
   }
-  Incoming& incoming = incoming_[index(status.MPI_SOURCE)];
+  Incoming& incoming = incoming_[index(peer)];
   mpi_check(MPI_Imrecv(incoming.make_room(bytes), bytes, MPI_BYTE, &message,
                        &incoming.pieces.emplace_back()),
             "MPI_Imrecv");
@@ -134,14 +146,14 @@ bool MpiMessages::hear() {
 
 /// Receives the long message that `peer` sends next.
 void MpiMessages::receive_pieces(int peer, int64_t bytes) {
-  WISP_CHECK(bytes > kShortBytes, "rank ", peer, " announces a long message of ", bytes,
+  WISP_CHECK(bytes > kShortBytes, "rank ", in_run(peer), " announces a long message of ", bytes,
              " bytes; do all ranks run the same program?");
   Incoming& incoming = incoming_[index(peer)];
   std::byte* const memory = incoming.make_room(bytes);
   const int64_t most = piece_bytes(peer);
   for (int64_t at = 0; at < bytes; at += most)
-    mpi_check(MPI_Irecv(memory + at, static_cast<int>(std::min(most, bytes - at)), MPI_BYTE, peer,
-                        tag_, comm_, &incoming.pieces.emplace_back()),
+    mpi_check(MPI_Irecv(memory + at, static_cast<int>(std::min(most, bytes - at)), MPI_BYTE,
+                        in_run(peer), tag_, comm_, &incoming.pieces.emplace_back()),
               "MPI_Irecv");
 }
 

@@ -1,4 +1,5 @@
-// The messages of a round between this process and all others: one to each, one from each. The size
+// The messages of a round between this process and its group's others: one to each, one from each.
+// The size
 // of a long message goes first. Its pieces follow, and MPI sends them unasked (docs/processes.md).
 // One thread at a time; the owner's lock ensures it.
 #pragma once
@@ -15,11 +16,12 @@ namespace wisp {
 
 class MpiMessages {
  public:
-  /// All processes call it together. `peers` must live as long.
-  explicit MpiMessages(const MpiPeers& peers);
+  /// The messages among `group` travel in `comm`, whose ranks are those of `peers`. `peers` must
+  /// live as long.
+  MpiMessages(const MpiPeers& peers, MPI_Comm comm, Roster group);
 
   /// Begins a round after the one before has ended. All ranks give the same `tag`, another one than
-  /// for the rounds before.
+  /// for the rounds before and for other groups of theirs.
   void start_round(int tag);
   /// Memory to write the message to `peer` in; it is kept for later rounds.
   std::vector<std::byte>& memory_for(int peer) { return outgoing_[index(peer)].memory; }
@@ -38,7 +40,7 @@ class MpiMessages {
   bool is_here(int peer) const { return incoming_[index(peer)].here; }
   /// When the last peer came; before that, when the round began.
   double all_came_us() const { return all_came_us_; }
-  bool all_accepted() const { return accepted_ == peers_.size() - 1; }
+  bool all_accepted() const { return accepted_ == others(); }
   /// The message from `peer` that is here; empty for this rank itself.
   ConstBytes from(int peer) const {
     return {incoming_[index(peer)].memory.data(), incoming_[index(peer)].bytes};
@@ -67,13 +69,18 @@ class MpiMessages {
   };
 
   static size_t index(int peer) { return static_cast<size_t>(peer); }
+  int size() const { return static_cast<int>(group_.ranks.size()); }
+  int others() const { return size() - 1; }
+  int in_run(int peer) const { return group_.ranks[index(peer)]; }
+  int from_run(int rank) const;
   int64_t piece_bytes(int peer) const;
   void start_send(int peer, const void* data, int64_t bytes);
   bool hear();
   void receive_pieces(int peer, int64_t bytes);
 
   const MpiPeers& peers_;
-  MPI_Comm comm_;
+  const MPI_Comm comm_;
+  const Roster group_;
   int tag_ = 0;
   double all_came_us_ = 0.0;
   int known_ = 0, accepted_ = 0;    // number of messages

@@ -81,57 +81,71 @@ void sleep_us(double us) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
 }
 
+class UnderWay;
+
+/// What a rank's communicators share. A failure ends all of them, because their work is on one
+/// stream. For the same reason each rank submits in the order in which it began.
+struct NcclRank {
+  const Stream stream;
+  const MemoryPool& pool;
+  const double timeout_s;
+  std::string failure;             // the Error of every wait()
+  std::vector<ncclComm_t*> comms;  // of the rank's groups
+  std::vector<UnderWay*> begun;    // not yet on the stream, in order
+};
+
 class NcclCommunicator final : public HostCommunicator {
  public:
-  NcclCommunicator(Communicator& host, const Stream& stream, const MemoryPool& pool,
-                   double timeout_s);
+  NcclCommunicator(Communicator& host, std::shared_ptr<NcclRank> of_rank);
   ~NcclCommunicator() override;
 
-  int rank() const override { return host_.rank(); }
-  int size() const override { return host_.size(); }
+  const Roster& roster() const override { return host_.roster(); }
+  std::unique_ptr<Communicator> split(int colour) override;
   void abort(const std::string& cause) override { host_.abort(cause); }
   std::string hear_failure() override { return host_.hear_failure(); }
   void on_progress(std::function<void()> notify) override { host_.on_progress(std::move(notify)); }
 
  private:
-  class UnderWay;
+  friend UnderWay;
 
   PendingPtr begin(Call call) override;
   PendingPtr tell(const Call& call, Where place);
   void join();
+  void close() noexcept;
   void submit(const Call& call);
   void reduce(const Call& call);
   void send_and_receive(const Call& call);
-  cudaStream_t stream() const { return static_cast<cudaStream_t>(stream_.native()); }
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(own_.stream.native()); }
   bool at_rest();
   void check(ncclResult_t result, const char* what) const;
   void fail(const std::string& cause);
   void end(const std::string& failure) noexcept;
 
+  std::unique_ptr<Communicator> owned_;  // the host's communicator of a group
   Communicator& host_;
-  const Stream stream_;
-  const MemoryPool& pool_;
-  const double timeout_s_;
+  const std::shared_ptr<NcclRank> shared_;
+  NcclRank& own_ = *shared_;
   ncclComm_t comm_ = nullptr;  // null after a failure
-  std::string failure_;        // the Error of every wait()
   bool under_way_ = false;
   Event moved_;                       // recorded when the collective's data has moved
   std::vector<Notice> told_, heard_;  // indexed by rank
 };
 
 /// First the agreement; then NCCL's work, or the host's if no rank has device memory.
-class NcclCommunicator::UnderWay final : public Pending {
+class UnderWay final : public Pending {
  public:
   /// `host` is the agreement under way; null after a failure.
   UnderWay(NcclCommunicator& owner, Call call, PendingPtr host)
       : owner_(owner), call_(std::move(call)), host_(std::move(host)) {
     if (!host_) phase_ = Phase::over;
+    if (host_) owner_.own_.begun.push_back(this);
     owner_.under_way_ = true;
   }
   UnderWay(const UnderWay&) = delete;
   UnderWay& operator=(const UnderWay&) = delete;
   ~UnderWay() override {
     host_.reset();
+    become(Phase::over);
     owner_.under_way_ = false;
     if (!waited_) owner_.end(concat(call_.label.str(), ": was given up before it had ended"));
   }
@@ -146,7 +160,7 @@ class NcclCommunicator::UnderWay final : public Pending {
     while (!look(true)) sleep_us(pause_us_);
     waited_ = true;
     owner_.under_way_ = false;
-    if (!owner_.failure_.empty()) throw Error(owner_.failure_);
+    if (!owner_.own_.failure.empty()) throw Error(owner_.own_.failure);
     return transfer_;
   }
 
@@ -155,6 +169,7 @@ class NcclCommunicator::UnderWay final : public Pending {
     agreeing,   // `host_` carries notices
     on_host,    // `host_` carries the data
     refused,    // another rank is about to report that its call does not fit
+    queued,     // work that was begun before is not on the stream yet
     launching,  // NCCL is putting its work on the stream
     moving,     // the stream has not finished this work
     over
@@ -174,6 +189,10 @@ class NcclCommunicator::UnderWay final : public Pending {
 
   /// Does one thing that is possible now; returns false if there is none.
   bool advance(bool may_wait) {
+    if (!owner_.own_.failure.empty()) {  // perhaps of another group
+      host_.reset();
+      return become(Phase::over);
+    }
     if (host_) {
       if (!may_wait && !host_->ready()) return false;
       transfer_ = host_->wait();
@@ -181,8 +200,14 @@ class NcclCommunicator::UnderWay final : public Pending {
       if (phase_ == Phase::on_host) return become(Phase::over);
       return begin_work();
     }
+    if (phase_ == Phase::queued) {
+      deadline_.restart();
+      if (UnderWay* first = owner_.own_.begun.front(); first != this) return first->look(false);
+      owner_.submit(call_);
+      return become(Phase::launching);
+    }
     if (phase_ == Phase::launching && owner_.at_rest()) {
-      owner_.moved_.record(owner_.stream_);
+      owner_.moved_.record(owner_.own_.stream);
       return become(Phase::moving);
     }
     if (phase_ == Phase::moving && owner_.at_rest() && owner_.moved_.reached()) {
@@ -195,6 +220,7 @@ class NcclCommunicator::UnderWay final : public Pending {
 
   bool become(Phase phase) {
     phase_ = phase;
+    if (phase != Phase::queued && phase != Phase::launching) std::erase(owner_.own_.begun, this);
     return true;
   }
 
@@ -213,10 +239,7 @@ class NcclCommunicator::UnderWay final : public Pending {
     const bool on_device =
         std::any_of(owner_.heard_.begin(), owner_.heard_.end(),
                     [](const Notice& notice) { return notice.place == Where::device; });
-    if (on_device) {
-      owner_.submit(call_);
-      return become(Phase::launching);
-    }
+    if (on_device) return become(Phase::queued);
     if (call_.label.kind == Call::Kind::barrier) return become(Phase::over);
     host_ = wisp::begin(call_, owner_.host_);
     return become(Phase::on_host);
@@ -226,14 +249,15 @@ class NcclCommunicator::UnderWay final : public Pending {
     if (const std::string failure = owner_.host_.hear_failure(); !failure.empty())
       throw Error(failure);
     if (!deadline_.passed()) return;
-    if (phase_ == Phase::refused) throw Error(concat("rank ", mismatch_.rank, " ", mismatch_.why));
+    if (phase_ == Phase::refused)
+      throw Error(concat(call_.label.name(mismatch_.rank), " ", mismatch_.why));
     throw Error(
-        concat("waited ", owner_.timeout_s_, " s for the devices, after all ranks had come"));
+        concat("waited ", owner_.own_.timeout_s, " s for the devices, after all ranks had come"));
   }
 
   void fail(const std::string& cause) {
     host_.reset();
-    phase_ = Phase::over;
+    become(Phase::over);
     owner_.fail(cause);
   }
 
@@ -244,21 +268,29 @@ class NcclCommunicator::UnderWay final : public Pending {
   Mismatch mismatch_;
   Transfer transfer_;
   double looked_us_ = 0.0, pause_us_ = kShortestPauseUs;
-  Deadline deadline_{owner_.timeout_s_};  // since all had come
+  Deadline deadline_{owner_.own_.timeout_s};  // since all had come
   bool waited_ = false;
 };
 
-NcclCommunicator::NcclCommunicator(Communicator& host, const Stream& stream, const MemoryPool& pool,
-                                   double timeout_s)
-    : host_(host), stream_(stream), pool_(pool), timeout_s_(timeout_s) {
+NcclCommunicator::NcclCommunicator(Communicator& host, std::shared_ptr<NcclRank> of_rank)
+    : host_(host), shared_(std::move(of_rank)) {
+  own_.comms.push_back(&comm_);
   told_.resize(static_cast<size_t>(size()));
   heard_.resize(told_.size());
   try {
     join();
   } catch (const std::exception& failure) {
     fail(failure.what());
-    throw Error(failure_);
+    std::erase(own_.comms, &comm_);
+    throw Error(own_.failure);
   }
+}
+
+std::unique_ptr<Communicator> NcclCommunicator::split(int colour) {
+  std::unique_ptr<Communicator> host = host_.split(colour);
+  auto group = std::make_unique<NcclCommunicator>(*host, shared_);
+  group->owned_ = std::move(host);
+  return group;
 }
 
 void NcclCommunicator::join() {
@@ -269,24 +301,30 @@ void NcclCommunicator::join() {
   in[0] = {reinterpret_cast<std::byte*>(&id), sizeof id};
   const ConstBytes out{in[0].data, rank() == 0 ? in[0].bytes : 0};
   host_.all_gather({&out, 1}, in)->wait();
-  use(stream_.device());
+  use(own_.stream.device());
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   check(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), "ncclCommInitRankConfig");
-  Deadline deadline(timeout_s_);
+  Deadline deadline(own_.timeout_s);
   while (!at_rest()) {
     WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
-    WISP_CHECK(!deadline.passed(), "waited ", timeout_s_, " s for NCCL to join the ranks");
+    WISP_CHECK(!deadline.passed(), "waited ", own_.timeout_s, " s for NCCL to join the ranks");
     sleep_us(kLongestPauseUs);
   }
 }
 
 NcclCommunicator::~NcclCommunicator() {
+  close();
+  std::erase(own_.comms, &comm_);
+}
+
+/// Ends the connection together with the other ranks.
+void NcclCommunicator::close() noexcept {
   if (!comm_) return;
   try {
-    Deadline deadline(timeout_s_);
+    Deadline deadline(own_.timeout_s);
     WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
-    stream_.synchronize();
+    own_.stream.synchronize();
     check(ncclCommFinalize(comm_), "ncclCommFinalize");
     while (!at_rest()) {
       WISP_CHECK(host_.hear_failure().empty() && !deadline.passed(), "others do not end");
@@ -301,13 +339,13 @@ NcclCommunicator::~NcclCommunicator() {
 PendingPtr NcclCommunicator::begin(Call call) {
   WISP_CHECK(!under_way_, call.label.str(),
              ": the collective before it is still under way, wait() for it first");
-  call.on_device = lies_in(pool_, call);
+  call.on_device = lies_in(own_.pool, call);
   const Call::Kind kind = call.label.kind;
   const Where place = call.empty() ? Where::nowhere : call.on_device ? Where::device : Where::host;
   // A rank with nothing to send and receive cannot know the place of the others' memory.
   const bool may_differ = kind == Call::Kind::all_to_all || kind == Call::Kind::exchange;
   if (place == Where::host && !may_differ) return wisp::begin(call, host_);
-  PendingPtr agreement = failure_.empty() ? tell(call, place) : nullptr;
+  PendingPtr agreement = own_.failure.empty() ? tell(call, place) : nullptr;
   return std::make_unique<UnderWay>(*this, std::move(call), std::move(agreement));
 }
 
@@ -332,7 +370,7 @@ void NcclCommunicator::submit(const Call& call) {
     const std::span<const Bytes> in = call.from(rank());
     for (size_t s = 0; s < in.size(); ++s) {
       if (in[s].bytes > 0 && in[s].data != out[s].data)
-        copy_bytes(stream_, out[s].data, in[s].data, in[s].bytes);
+        copy_bytes(own_.stream, out[s].data, in[s].data, in[s].bytes);
     }
   }
   check(ncclGroupStart(), "ncclGroupStart");
@@ -397,13 +435,14 @@ void NcclCommunicator::fail(const std::string& cause) {
   end(host_.hear_failure());
 }
 
-/// Ends this rank's part in NCCL. Afterwards no work on the stream waits for another rank or uses
-/// the memory of the collective under way.
+/// Ends this rank's part in NCCL, in all its groups. Afterwards no work on the stream waits for
+/// another rank or uses the memory of the collectives under way.
 void NcclCommunicator::end(const std::string& failure) noexcept {
-  if (failure_.empty()) failure_ = failure;
-  if (comm_) ncclCommAbort(std::exchange(comm_, nullptr));
+  if (own_.failure.empty()) own_.failure = failure;
+  for (ncclComm_t* comm : own_.comms)
+    if (*comm) ncclCommAbort(std::exchange(*comm, nullptr));
   try {
-    stream_.synchronize();
+    own_.stream.synchronize();
   } catch (const std::exception& lost) {  // the submitter of the work gets the failure
   }
 }
@@ -412,7 +451,8 @@ void NcclCommunicator::end(const std::string& failure) noexcept {
 
 std::unique_ptr<Communicator> join_nccl(Communicator& host, const Stream& stream,
                                         const MemoryPool& pool, double timeout_s) {
-  return std::make_unique<NcclCommunicator>(host, stream, pool, timeout_s);
+  return std::make_unique<NcclCommunicator>(
+      host, std::make_shared<NcclRank>(NcclRank{stream, pool, timeout_s, {}, {}, {}}));
 }
 
 }  // namespace wisp

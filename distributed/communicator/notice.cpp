@@ -35,7 +35,7 @@ std::string notice_mismatch(const Call& call, int from, const Notice& notice) {
   std::copy_n(notice.sizes, std::min(notice.slices, kNamedSizes), sent.begin());
   std::string why = mail_mismatch(call, from, sent);
   if (why.empty() && notice.checksum != crc32c(expected.data(), expected.size() * sizeof(int64_t)))
-    why = concat(call.label.str(), " expects other sizes from rank ", from,
+    why = concat(call.label.str(), " expects other sizes from ", call.label.name(from),
                  " than it sends, in slice ", kNamedSizes, " or later");
   return why;
 }
@@ -66,11 +66,13 @@ Mismatch find_mismatch(const Call& call, int own, std::span<const Notice> notice
   for (int rank = 0; rank < std::ssize(notices); ++rank) {
     const Notice& notice = notices[static_cast<size_t>(rank)];
     if (on_device != notices.end() && notice.place == Where::host)
-      return {rank, concat(notice.label.str(), " in host memory, but rank ",
-                           on_device - notices.begin(), " passes device memory")};
+      return {rank, concat(notice.label.str(), " in host memory, but ",
+                           call.label.name(static_cast<int>(on_device - notices.begin())),
+                           " passes device memory")};
     if (call.label.reduces() &&
         (notice.slices != first.slices || notice.checksum != first.checksum))
-      return {rank, concat(notice.label.str(), " is cut into other slices than rank 0's")};
+      return {rank, concat(notice.label.str(), " is cut into other slices than ",
+                           call.label.name(0), "'s")};
   }
   for (int from = 0; !call.label.reduces() && from < std::ssize(notices); ++from) {
     if (std::string why = notice_mismatch(call, from, notices[static_cast<size_t>(from)]);

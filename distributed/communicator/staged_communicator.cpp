@@ -69,6 +69,13 @@ StagedCommunicator::StagedCommunicator(Communicator& host, const Stream& stream,
 
 StagedCommunicator::~StagedCommunicator() { settle(); }
 
+std::unique_ptr<Communicator> StagedCommunicator::split(int colour) {
+  std::unique_ptr<Communicator> host = host_.split(colour);
+  auto group = std::make_unique<StagedCommunicator>(*host, stream_, pool_);
+  group->owned_ = std::move(host);
+  return group;
+}
+
 /// Waits until no copy from or to the block is under way.
 void StagedCommunicator::settle() noexcept {
   try {

@@ -18,8 +18,8 @@ class StagedCommunicator final : public Communicator {
   StagedCommunicator(Communicator& host, const Stream& stream, const MemoryPool& pool);
   ~StagedCommunicator() override;
 
-  int rank() const override { return host_.rank(); }
-  int size() const override { return host_.size(); }
+  const Roster& roster() const override { return host_.roster(); }
+  std::unique_ptr<Communicator> split(int colour) override;
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override;
   PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) override;
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override;
@@ -54,6 +54,7 @@ class StagedCommunicator final : public Communicator {
   void settle() noexcept;
   PendingPtr begin_when_there(Begin begin);
 
+  std::unique_ptr<Communicator> owned_;  // the host's communicator of a group
   Communicator& host_;
   const Stream stream_;
   const MemoryPool& pool_;

@@ -11,6 +11,8 @@
 
 namespace wisp {
 
+class ThreadMeetings;
+
 class ThreadGroup final : public Group {
  public:
   /// If a rank waits longer than `timeout_s` seconds for another, the group ends. With a link,
@@ -26,9 +28,8 @@ class ThreadGroup final : public Group {
   std::string failure() const override;
 
  private:
-  class State;
   class Member;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<ThreadMeetings> meetings_;
   std::vector<std::unique_ptr<Member>> members_;
 };
 

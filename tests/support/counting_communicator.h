@@ -16,8 +16,8 @@ class CountingCommunicator final : public Communicator {
   int64_t collectives() const { return collectives_; }
   int64_t blocking_waits() const { return blocking_waits_; }
 
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
+  const Roster& roster() const override { return inner_.roster(); }
+  std::unique_ptr<Communicator> split(int colour) override { return inner_.split(colour); }
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
     return counted(inner_.all_reduce(data, dtype, op));
   }

@@ -18,8 +18,8 @@ class DamagingCommunicator final : public Communicator {
   DamagingCommunicator(Communicator& inner, Damage damage)
       : inner_(inner), damage_(std::move(damage)) {}
 
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
+  const Roster& roster() const override { return inner_.roster(); }
+  std::unique_ptr<Communicator> split(int colour) override { return inner_.split(colour); }
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
     return inner_.all_reduce(data, dtype, op);
   }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <random>
 #include <thread>
 
 #include "core/copy.h"
@@ -269,6 +270,29 @@ TEST_P(DeviceCollectives, GatherFromOneRankAndExchange) {
       EXPECT_EQ(site.read(heard[i++])[0], static_cast<float>(peer));
     }
     site.comm().barrier()->wait();
+  });
+}
+
+/// The ranks poll in different orders, and yet put their work on the devices in one order.
+TEST_P(DeviceCollectives, OfGroupsGoOnBesideThoseOfAll) {
+  among([](Site& site) {
+    const std::unique_ptr<Communicator> group = site.comm().split(site.rank % 2);
+    std::mt19937 random(static_cast<unsigned>(site.rank));
+    for (int i = 0; i < 20; ++i) {
+      const auto own = static_cast<float>(1 << site.rank);
+      const Tensor of_all = site.of({own}), of_group = site.of({own});
+      const Bytes all = bytes(of_all), some = bytes(of_group);
+      const PendingPtr pending[] = {site.comm().all_reduce({&all, 1}, DType::f32, ReduceOp::sum),
+                                    group->all_reduce({&some, 1}, DType::f32, ReduceOp::sum)};
+      for (bool ready[] = {false, false}; !ready[0] || !ready[1];) {
+        const size_t which = random() % 2;
+        ready[which] = pending[which]->ready();
+        std::this_thread::yield();
+      }
+      for (const PendingPtr& each : pending) each->wait();
+      EXPECT_EQ(site.read(of_all)[0], 7.0f);
+      EXPECT_EQ(site.read(of_group)[0], site.rank == 1 ? 2.0f : 5.0f);
+    }
   });
 }
 

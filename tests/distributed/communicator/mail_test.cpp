@@ -89,6 +89,24 @@ TEST(Mail, SaysIfWhatARankKeepsDoesNotFit) {
             "all_gather of 8 bytes expects 9 bytes in slice 0 from rank 0, which sends 8");
 }
 
+TEST(Mail, AMessageOfAnotherGenerationIsRefused) {
+  const auto barrier_in = [](int generation, int rank) {
+    Call call = barrier_call(3);
+    call.label.generation = generation;
+    return Mail(call, rank, 3);
+  };
+  const Mail own = barrier_in(3, 1);
+  std::vector<std::byte> memory;
+  EXPECT_FALSE(own.check(0, 2, barrier_in(3, 2).write(0, 1, memory)));
+  for (const int other : {2, 4}) {
+    const auto mismatch = own.check(0, 2, barrier_in(other, 2).write(0, 1, memory));
+    ASSERT_TRUE(mismatch);
+    EXPECT_EQ(mismatch->rank, 2);
+    EXPECT_EQ(mismatch->why,
+              concat("sent a message of generation ", other, ", expected one of generation 3"));
+  }
+}
+
 TEST(Mail, ATornMessageIsNobodys) {
   std::vector<float> data(8);
   const Mail first = sum_of(data, 0, 2), second = sum_of(data, 1, 2);

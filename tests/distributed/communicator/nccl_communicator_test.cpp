@@ -73,9 +73,11 @@ class Nccl : public testing::Test {
 };
 
 /// Like wrong_words(), on a device's memory.
-int wrong_on_device(const Draw& draw, Site& site, std::mt19937& pauses) {
+int wrong_on_device(const Draw& draw, Site& site, Communicator& comm, std::mt19937& pauses,
+                    const std::function<void()>& meanwhile = {}) {
   const Tensor before({draw.words()}, DType::u32);
-  for (int64_t i = 0; i < draw.words(); ++i) before.data<uint32_t>()[i] = draw.before(site.rank, i);
+  for (int64_t i = 0; i < draw.words(); ++i)
+    before.data<uint32_t>()[i] = draw.before(comm.rank(), i);
   const Tensor brought = site.rig.context.empty(before.shape(), DType::u32);
   const Tensor got = site.rig.context.empty(before.shape(), DType::u32);
   copy_now(site.rig.stream, before, brought);
@@ -86,13 +88,14 @@ int wrong_on_device(const Draw& draw, Site& site, std::mt19937& pauses) {
     out.push_back({brought.raw() + 4 * r * draw.n, 4 * draw.n});
     in.push_back({got.raw() + 4 * r * draw.n, 4 * draw.n});
   }
-  const PendingPtr pending = begin(draw, *site.comm, out, in);
+  const PendingPtr pending = begin(draw, comm, out, in);
+  if (meanwhile) meanwhile();
   while (pauses() % 2 == 0 && !pending->ready()) std::this_thread::yield();
   pending->wait();
   const Tensor after = fetch(site.rig.stream, got);
   int wrong = 0;
   for (int64_t i = 0; i < draw.words(); ++i)
-    wrong += after.data<uint32_t>()[i] != draw.after(site.rank, i);
+    wrong += after.data<uint32_t>()[i] != draw.after(comm.rank(), i);
   return wrong;
 }
 
@@ -105,13 +108,49 @@ TEST_F(Nccl, SurvivesRandomCollectives) {
       int wrong = 0;
       for (int i = 0; i < 100; ++i) {
         const Draw draw(shared, kRanks);
-        wrong += wrong_on_device(draw, site, pauses);
+        wrong += wrong_on_device(draw, site, *site.comm, pauses);
         wrong += wrong_words(draw, *site.comm, pauses);  // on the host's memory
       }
       EXPECT_EQ(wrong, 0);
     });
     EXPECT_EQ(failures, of_all(kRanks, ""));
   }
+}
+
+/// A group's collective is under way within one of all ranks.
+TEST_F(Nccl, KeepsCollectivesOfGroupsApart) {
+  for (const uint64_t seed : {0u, 1u, 2u}) {
+    emulated::Queues::get().shuffle(seed);
+    const auto failures = errors([&](Site& site) {
+      const int colour = seed == 0 ? site.rank / 2 : seed == 1 ? site.rank % 2 : site.rank == 3;
+      const std::unique_ptr<Communicator> group = site.comm->split(colour);
+      std::mt19937 of_all(1), of_group(2), pauses(static_cast<unsigned>(site.rank) + 3);
+      int wrong = 0;
+      for (int i = 0; i < 50; ++i) {
+        const Draw draw(of_all, kRanks), within(of_group, group->size());
+        wrong += wrong_on_device(draw, site, *site.comm, pauses,
+                                 [&] { wrong += wrong_on_device(within, site, *group, pauses); });
+      }
+      EXPECT_EQ(wrong, 0);
+    });
+    EXPECT_EQ(failures, of_all(kRanks, ""));
+  }
+}
+
+/// The other ranks' work, of all and of their groups, is on their streams and waits there.
+TEST_F(Nccl, EndsAllGroupsWithOneOfThem) {
+  emulated::set_nccl_fault(emulated::NcclFault::silent);
+  const auto failures = errors([](Site& site) {
+    const std::unique_ptr<Communicator> half = site.comm->split(site.rank / 2);
+    const Tensor x = site.of({1.0f}), y = site.of({1.0f});
+    const Bytes slice = bytes(y);
+    const PendingPtr of_all = site.sum(x);
+    const PendingPtr of_half = half->all_reduce({&slice, 1}, DType::f32, ReduceOp::sum);
+    for (int look = 0; look < 1000; ++look) of_half->ready();
+    if (site.rank == 3) half->abort("out of ideas");
+    (site.rank % 2 == 0 ? of_half : of_all)->wait();
+  });
+  EXPECT_EQ(failures[0], "rank 3: out of ideas");
 }
 
 TEST_F(Nccl, CountsWhatTheOtherCommunicatorsCount) {

@@ -1,16 +1,17 @@
 // A soak test: random collectives with random delays over four threads, or over the processes that
-// mpirun started. It checks every word that arrives.
+// mpirun started, of all ranks and of every second rank. It checks every word that arrives.
 //
 //   soak COUNT [FAULT KIND]
 //
 // With a FAULT, rank 2 fails in a collective of KIND (0 to 4, as in Call::Kind): it dies in the
-// middle of it, stalls, throws, or calls another collective. On any failure the program prints the
-// cause and exits with status 1.
+// middle of it, stalls, throws, calls another collective, or ends a group of every second rank. On
+// any failure the program prints the cause and exits with status 1.
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <string>
 
 #include "distributed/launch.h"
@@ -43,32 +44,40 @@ void die() {
   throw Error("died");
 }
 
-void go_wrong(const Fault& fault, const Draw& draw, Worker& worker, std::mt19937& pauses) {
+void go_wrong(const Fault& fault, const Draw& draw, Communicator& comm, std::mt19937& pauses) {
   if (fault.name == "throw") throw Error("wheel came off");
   if (fault.name == "stall") stall();
-  if (fault.name == "differ") {
+  if (fault.name == "group") comm.abort("wheel came off");
+  if (fault.name == "differ" || fault.name == "group") {
     const bool barrier = draw.kind == Call::Kind::barrier;
-    (barrier ? worker.communicator.exchange({}) : worker.communicator.barrier())->wait();
+    (barrier ? comm.exchange({}) : comm.barrier())->wait();
   }
-  wrong_words(draw, worker.communicator, pauses, die);
+  wrong_words(draw, comm, pauses, die);
 }
 
 void work(Worker& worker, int64_t count, const Fault& fault) {
-  std::mt19937 shared(1), pauses(static_cast<unsigned>(worker.rank) + 2);
+  const std::unique_ptr<Communicator> half = worker.communicator.split(worker.rank % 2);
+  Communicator& comm = fault.name == "group" ? *half : worker.communicator;
+  std::mt19937 shared(1), of_half(2), pauses(static_cast<unsigned>(worker.rank) + 2);
   int64_t wrong = 0;
+  const auto in_half = [&] {
+    if (pauses() % 64 == 0) sleep_ms(static_cast<double>(pauses() % 1000) * 1e-3);
+    wrong += wrong_words(Draw(of_half, half->size()), *half, pauses);
+  };
   for (int64_t i = 0; i < count; ++i) {
-    const Draw draw(shared, worker.communicator.size());
+    const Draw draw(shared, comm.size());
     if (worker.rank == kCulprit && !fault.name.empty() && i >= kFaultless &&
         draw.kind == fault.kind)
-      go_wrong(fault, draw, worker, pauses);
+      go_wrong(fault, draw, comm, pauses);
     if (pauses() % 64 == 0) sleep_ms(static_cast<double>(pauses() % 1000) * 1e-3);
-    wrong += wrong_words(draw, worker.communicator, pauses);
+    const bool both = fault.name.empty() && draw.seed % 4 == 0;  // the same on all ranks
+    wrong += wrong_words(draw, comm, pauses, both ? in_half : std::function<void()>());
   }
   WISP_CHECK(wrong == 0, wrong, " words arrived wrong");
 }
 
 void soak(int argc, char** argv) {
-  WISP_CHECK(argc == 2 || argc == 4, "usage: soak COUNT [die|stall|throw|differ KIND]");
+  WISP_CHECK(argc == 2 || argc == 4, "usage: soak COUNT [die|stall|throw|differ|group KIND]");
   const int64_t count = std::stoll(argv[1]);
   Fault fault;
   if (argc == 4) fault = {argv[2], static_cast<Call::Kind>(std::stoi(argv[3]))};

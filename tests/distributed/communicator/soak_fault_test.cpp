@@ -55,6 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"die", "rank 2: died", "rank 2: its process ("},
                     Case{"stall", "waited 0.5 s for rank 2", "waited 0.5 s for rank 2"},
                     Case{"throw", "rank 2: wheel came off", "rank 2: wheel came off"},
+                    Case{"group", "rank 2: wheel came off", "rank 2: wheel came off"},
                     Case{"differ", "rank 2: calls ", "rank 2: calls "}),
     [](const auto& parameter) { return std::string(parameter.param.fault); });
 

@@ -205,6 +205,62 @@ TEST(ThreadCommunicator, AnEmulatedLinkTakesItsTime) {
   EXPECT_EQ(errors, of_all(4, ""));
 }
 
+TEST(ThreadCommunicator, AbortInOneGroupEndsTheOthers) {
+  ThreadGroup group(4);
+  std::atomic<int> waiting{0};
+  const auto errors = run_ranks(group, [&](Communicator& comm) {
+    const std::unique_ptr<Communicator> half = comm.split(comm.rank() / 2);
+    const std::unique_ptr<Communicator> alone = half->split(half->rank());
+    if (comm.rank() < 3) {  // rank 0 waits for rank 1, which waits for all
+      const PendingPtr pending = (comm.rank() == 1 ? comm : *half).barrier();
+      ++waiting;
+      pending->wait();
+    }
+    while (waiting < 3) std::this_thread::yield();
+    alone->abort("out of ideas");
+    EXPECT_EQ(comm.hear_failure(), "rank 3: out of ideas");
+    half->barrier()->wait();
+  });
+  EXPECT_EQ(errors, of_all(4, "rank 3: out of ideas"));
+  EXPECT_EQ(group.failure(), "rank 3: out of ideas");
+}
+
+TEST(ThreadCommunicator, AGroupNamesRanksAsTheRunDoes) {
+  const auto errors_of = [](const std::function<void(Communicator&)>& work) {
+    ThreadGroup group(4, {}, 0.02);
+    return run_ranks(group, [&](Communicator& comm) {
+      const std::unique_ptr<Communicator> half = comm.split(comm.rank() % 2);
+      if (half->roster().ranks[0] == 1) work(*half);  // ranks 1 and 3
+    });
+  };
+  std::vector<std::string> errors = errors_of([](Communicator& half) {
+    if (half.rank() == 0) half.barrier()->wait();
+  });
+  EXPECT_EQ(errors[1],
+            "rank 1: barrier in generation 1: waited 0.02 s for rank 3, which has not come");
+  errors = errors_of(
+      [](Communicator& half) { (half.rank() == 0 ? half.barrier() : half.exchange({}))->wait(); });
+  EXPECT_EQ(errors[3],
+            "rank 3: calls exchange of 0 bytes in generation 1 where its group's rank 0 calls "
+            "barrier in generation 1");
+}
+
+TEST(ThreadCommunicator, ARankHearsOfProgressInItsGroups) {
+  ThreadGroup group(3);
+  std::vector<std::unique_ptr<Communicator>> groups(3);
+  run_ranks(group, [&](Communicator& comm) {
+    groups[static_cast<size_t>(comm.rank())] = comm.split(int{comm.rank() < 2});
+  });
+  int first = 0, other = 0;
+  group.communicator(0).on_progress([&] { ++first; });
+  group.communicator(2).on_progress([&] { ++other; });
+  const PendingPtr pending = groups[0]->barrier(), last = groups[1]->barrier();
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(other, 0);
+  pending->wait();
+  last->wait();
+}
+
 TEST(ThreadCommunicator, KnowsWhenTheLinkWillBeDone) {
   ThreadGroup group(2, {.latency_us = 3e9});
   const PendingPtr first = group.communicator(0).barrier();

@@ -155,8 +155,8 @@ class WatchedReductions final : public Communicator {
  public:
   explicit WatchedReductions(Communicator& inner) : inner_(inner) {}
 
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
+  const Roster& roster() const override { return inner_.roster(); }
+  std::unique_ptr<Communicator> split(int colour) override { return inner_.split(colour); }
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
     int64_t total = 0;
     for (const Bytes& slice : data) total += slice.bytes;

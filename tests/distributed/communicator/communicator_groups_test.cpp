@@ -1,0 +1,141 @@
+// Tests of groups: collectives among some of the ranks. They run over threads and under mpirun.
+#include <gtest/gtest.h>
+
+#include "tests/support/random_collective.h"
+#include "tests/support/ranks.h"
+
+namespace wisp {
+namespace {
+
+using Colour = int (*)(int rank);
+
+constexpr Colour kColours[] = {
+    [](int rank) { return rank / 2; },        // neighbours
+    [](int rank) { return -(rank % 2); },     // every second rank
+    [](int rank) { return int{rank == 3}; },  // one rank alone
+    [](int) { return 7; },                    // all
+    [](int rank) { return rank; },            // each rank alone
+};
+
+int group_workers() { return world().processes() ? world().size : 4; }
+
+/// The run's ranks of a colour, as bits.
+uint32_t bits_of(Colour colour, int of_rank, int workers) {
+  uint32_t bits = 0;
+  for (int rank = 0; rank < workers; ++rank)
+    bits |= uint32_t{colour(rank) == colour(of_rank)} << rank;
+  return bits;
+}
+
+uint32_t sum(Communicator& comm, uint32_t value) {
+  const Bytes slice{reinterpret_cast<std::byte*>(&value), sizeof value};
+  comm.all_reduce({&slice, 1}, DType::u32, ReduceOp::sum)->wait();
+  return value;
+}
+
+TEST(CommunicatorGroups, SumOverTheirOwnRanks) {
+  const int workers = group_workers();
+  for (const Colour colour : kColours) {
+    run_well(workers, [&](Communicator& comm) {
+      const std::unique_ptr<Communicator> group = comm.split(colour(comm.rank()));
+      std::vector<int> ranks;
+      for (int rank = 0; rank < workers; ++rank)
+        if (colour(rank) == colour(comm.rank())) ranks.push_back(rank);
+      EXPECT_EQ(group->roster().ranks, ranks);
+      EXPECT_EQ(group->roster().in_run(), comm.rank());
+      const uint32_t own = 1u << comm.rank();
+      EXPECT_EQ(sum(*group, own), bits_of(colour, comm.rank(), workers));
+      EXPECT_EQ(sum(comm, own), (1u << workers) - 1);
+      EXPECT_EQ(sum(*group, own), bits_of(colour, comm.rank(), workers));
+    });
+  }
+}
+
+TEST(CommunicatorGroups, CountTheirOwnBytes) {
+  run_well(group_workers(), [&](Communicator& comm) {
+    const std::unique_ptr<Communicator> group = comm.split(comm.rank() % 2);
+    const int64_t before = comm.bytes_sent();
+    Memory data(4 * 60);  // shares of any few ranks are whole elements
+    const Bytes slice = bytes_of(data);
+    const Transfer transfer = group->all_reduce({&slice, 1}, DType::u32, ReduceOp::sum)->wait();
+    EXPECT_EQ(transfer.sent, 2 * slice.bytes / group->size() * (group->size() - 1));
+    EXPECT_EQ(group->bytes_sent(), transfer.sent);
+    EXPECT_EQ(comm.bytes_sent(), before);
+  });
+}
+
+TEST(CommunicatorGroups, MayBeSplitAgain) {
+  run_well(group_workers(), [&](Communicator& comm) {
+    EXPECT_EQ(comm.roster().generation, 0);
+    const std::unique_ptr<Communicator> half = comm.split(comm.rank() / 2);
+    const std::unique_ptr<Communicator> alone = half->split(half->rank());
+    EXPECT_EQ(half->roster().generation, 1);
+    EXPECT_EQ(alone->roster().generation, 2);
+    EXPECT_EQ(alone->size(), 1);
+    EXPECT_EQ(alone->roster().in_run(), comm.rank());
+    EXPECT_EQ(sum(*alone, 5u), 5u);
+    // half 0 splits once more, so its ranks are ahead, and the others follow them
+    std::unique_ptr<Communicator> same;
+    if (comm.rank() < 2) same = half->split(0);
+    const std::unique_ptr<Communicator> all = comm.split(0);
+    EXPECT_EQ(all->roster().generation, 4);
+    EXPECT_EQ(sum(*all, 1u), static_cast<uint32_t>(comm.size()));
+  });
+}
+
+/// A random collective of a group is under way within one of all ranks, and one of a part of the
+/// group within that.
+TEST(CommunicatorGroups, KeepCollectivesApartThatAreUnderWayAtOnce) {
+  const int workers = group_workers();
+  for (const Colour colour : kColours) {
+    run_well(workers, [&](Communicator& comm) {
+      const std::unique_ptr<Communicator> group = comm.split(colour(comm.rank()));
+      const std::unique_ptr<Communicator> part = group->split(group->rank() / 2);
+      std::mt19937 of_all(1), of_group(2), of_part(3);  // the same on the ranks of each
+      std::mt19937 pauses(static_cast<unsigned>(comm.rank()) + 4);
+      int wrong = 0;
+      for (int i = 0; i < 200; ++i) {
+        const Draw draw(of_all, workers), within(of_group, group->size());
+        const Draw innermost(of_part, part->size());
+        wrong += wrong_words(draw, comm, pauses, [&] {
+          wrong += wrong_words(within, *group, pauses,
+                               [&] { wrong += wrong_words(innermost, *part, pauses); });
+        });
+      }
+      EXPECT_EQ(wrong, 0);
+    });
+  }
+}
+
+TEST(CommunicatorGroups, AreReadyInAnyOrder) {
+  run_well(group_workers(), [&](Communicator& comm) {
+    const std::unique_ptr<Communicator> group = comm.split(comm.rank() % 2);
+    std::mt19937 random(static_cast<unsigned>(comm.rank()));
+    for (int i = 0; i < 100; ++i) {
+      const PendingPtr pending[] = {comm.barrier(), group->barrier()};
+      for (bool ready[] = {false, false}; !ready[0] || !ready[1];) {
+        const size_t which = random() % 2;
+        ready[which] = pending[which]->ready();
+        std::this_thread::yield();
+      }
+      for (const PendingPtr& each : pending) each->wait();
+    }
+  });
+}
+
+/// More groups, one after the other, than there are tags for.
+TEST(CommunicatorGroups, MayBeMadeOverAndOver) {
+  run_well(group_workers(), [&](Communicator& comm) {
+    int wrong = 0;
+    for (int i = 1; i <= 600; ++i) {
+      const std::unique_ptr<Communicator> group = comm.split(comm.rank() < i % comm.size());
+      wrong += group->roster().generation != i;
+      wrong += sum(*group, 1u) != static_cast<uint32_t>(group->size());
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(sum(comm, 1u), static_cast<uint32_t>(comm.size()));
+  });
+}
+
+}  // namespace
+}  // namespace wisp

@@ -110,8 +110,8 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
   only_in("^jpeglib", "^data/decoding/jpeg_codec_turbo[.]cpp$",
           "libjpeg headers belong in data/decoding/jpeg_codec_turbo.cpp")
   only_in("^sndfile", "^data/speech/audio_codec_sndfile[.]cpp$", "libsndfile headers belong in data/speech/audio_codec_sndfile.cpp")
-  only_in("^nccl", "^(distributed/communicator/nccl_communicator[.]cpp$|core/emulated/)",
-          "NCCL headers belong in distributed/communicator/nccl_communicator.cpp and what stands for NCCL, core/emulated/")
+  only_in("^nccl", "^(distributed/communicator/nccl_connection[.]cpp$|core/emulated/)",
+          "NCCL headers belong in distributed/communicator/nccl_connection.cpp and what stands for NCCL, core/emulated/")
   only_in("^mpi[.]h$", "^distributed/communicator/mpi_", "MPI headers belong in distributed/communicator/mpi_*")
 }
 /getenv[ \t]*\(/ {

@@ -1,58 +1,22 @@
-// NCCL runs in non-blocking mode: a call that waits for other ranks returns ncclInProgress, and the
-// comm thread looks again. Once it no longer returns this, the work is on the stream.
 #include "distributed/communicator/nccl_communicator.h"
-
-#include <nccl.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "core/copy.h"
 #include "core/device/stream.h"
 #include "distributed/communicator/deadline.h"
 #include "distributed/communicator/device_moves.h"
 #include "distributed/communicator/host_communicator.h"
+#include "distributed/communicator/nccl_connection.h"
 #include "distributed/communicator/notice.h"
 
 namespace wisp {
 namespace {
 
 constexpr double kShortestPauseUs = 10.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
-
-/// Sets NCCL's variable against direct access between threads, unless the user has set it. NCCL
-/// would read a pool's memory from other devices, but it is mapped for its own device only.
-void only_own_buffers_between_threads() {
-  static std::once_flag once;
-  std::call_once(once, [] { setenv("NCCL_P2P_DIRECT_DISABLE", "1", 0); });
-}
-
-ncclDataType_t nccl_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return ncclFloat32;
-    case DType::f64:
-      return ncclFloat64;
-    case DType::f16:
-      return ncclFloat16;
-    case DType::bf16:
-      return ncclBfloat16;
-    case DType::i32:
-      return ncclInt32;
-    case DType::i64:
-      return ncclInt64;
-    case DType::u8:
-      return ncclUint8;
-    case DType::u32:
-      return ncclUint32;
-  }
-  throw Error("a reduction of what is no dtype");
-}
 
 /// Makes the same call to another communicator.
 PendingPtr begin(const Call& call, Communicator& communicator) {
@@ -89,9 +53,9 @@ struct NcclRank {
   const Stream stream;
   const MemoryPool& pool;
   const double timeout_s;
-  std::string failure;             // the Error of every wait()
-  std::vector<ncclComm_t*> comms;  // of the rank's groups
-  std::vector<UnderWay*> begun;    // not yet on the stream, in order
+  std::string failure;                       // the Error of every wait()
+  std::vector<NcclConnection*> connections;  // of the rank's groups
+  std::vector<UnderWay*> begun;              // not yet on the stream, in order
 };
 
 class NcclCommunicator final : public HostCommunicator {
@@ -110,14 +74,6 @@ class NcclCommunicator final : public HostCommunicator {
 
   PendingPtr begin(Call call) override;
   PendingPtr tell(const Call& call, Where place);
-  void join();
-  void close() noexcept;
-  void submit(const Call& call);
-  void reduce(const Call& call);
-  void send_and_receive(const Call& call);
-  cudaStream_t stream() const { return static_cast<cudaStream_t>(own_.stream.native()); }
-  bool at_rest();
-  void check(ncclResult_t result, const char* what) const;
   void fail(const std::string& cause);
   void end(const std::string& failure) noexcept;
 
@@ -125,7 +81,7 @@ class NcclCommunicator final : public HostCommunicator {
   Communicator& host_;
   const std::shared_ptr<NcclRank> shared_;
   NcclRank& own_ = *shared_;
-  ncclComm_t comm_ = nullptr;  // null after a failure
+  std::unique_ptr<NcclConnection> connection_;
   bool under_way_ = false;
   Event moved_;                       // recorded when the collective's data has moved
   std::vector<Notice> told_, heard_;  // indexed by rank
@@ -203,14 +159,14 @@ class UnderWay final : public Pending {
     if (phase_ == Phase::queued) {
       deadline_.restart();
       if (UnderWay* first = owner_.own_.begun.front(); first != this) return first->look(false);
-      owner_.submit(call_);
+      owner_.connection_->submit(call_);
       return become(Phase::launching);
     }
-    if (phase_ == Phase::launching && owner_.at_rest()) {
+    if (phase_ == Phase::launching && owner_.connection_->at_rest()) {
       owner_.moved_.record(owner_.own_.stream);
       return become(Phase::moving);
     }
-    if (phase_ == Phase::moving && owner_.at_rest() && owner_.moved_.reached()) {
+    if (phase_ == Phase::moving && owner_.connection_->at_rest() && owner_.moved_.reached()) {
       transfer_.end_us = now_us();
       return become(Phase::over);
     }
@@ -274,14 +230,13 @@ class UnderWay final : public Pending {
 
 NcclCommunicator::NcclCommunicator(Communicator& host, std::shared_ptr<NcclRank> of_rank)
     : host_(host), shared_(std::move(of_rank)) {
-  own_.comms.push_back(&comm_);
   told_.resize(static_cast<size_t>(size()));
   heard_.resize(told_.size());
   try {
-    join();
+    connection_ = std::make_unique<NcclConnection>(host, own_.stream, own_.timeout_s);
+    own_.connections.push_back(connection_.get());
   } catch (const std::exception& failure) {
     fail(failure.what());
-    std::erase(own_.comms, &comm_);
     throw Error(own_.failure);
   }
 }
@@ -293,47 +248,13 @@ std::unique_ptr<Communicator> NcclCommunicator::split(int colour) {
   return group;
 }
 
-void NcclCommunicator::join() {
-  only_own_buffers_between_threads();
-  ncclUniqueId id{};
-  if (rank() == 0) check(ncclGetUniqueId(&id), "ncclGetUniqueId");
-  std::vector<Bytes> in(static_cast<size_t>(size()));  // from rank 0 alone
-  in[0] = {reinterpret_cast<std::byte*>(&id), sizeof id};
-  const ConstBytes out{in[0].data, rank() == 0 ? in[0].bytes : 0};
-  host_.all_gather({&out, 1}, in)->wait();
-  use(own_.stream.device());
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  check(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), "ncclCommInitRankConfig");
-  Deadline deadline(own_.timeout_s);
-  while (!at_rest()) {
-    WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
-    WISP_CHECK(!deadline.passed(), "waited ", own_.timeout_s, " s for NCCL to join the ranks");
-    sleep_us(kLongestPauseUs);
-  }
-}
-
 NcclCommunicator::~NcclCommunicator() {
-  close();
-  std::erase(own_.comms, &comm_);
-}
-
-/// Ends the connection together with the other ranks.
-void NcclCommunicator::close() noexcept {
-  if (!comm_) return;
   try {
-    Deadline deadline(own_.timeout_s);
-    WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
-    own_.stream.synchronize();
-    check(ncclCommFinalize(comm_), "ncclCommFinalize");
-    while (!at_rest()) {
-      WISP_CHECK(host_.hear_failure().empty() && !deadline.passed(), "others do not end");
-      sleep_us(kLongestPauseUs);
-    }
-    check(ncclCommDestroy(std::exchange(comm_, nullptr)), "ncclCommDestroy");
+    connection_->close();
   } catch (const std::exception& failure) {  // the rank that noticed has reported it
     end(failure.what());
   }
+  std::erase(own_.connections, connection_.get());
 }
 
 PendingPtr NcclCommunicator::begin(Call call) {
@@ -362,73 +283,6 @@ PendingPtr NcclCommunicator::tell(const Call& call, Where place) {
   return host_.all_to_all(out, in);
 }
 
-/// Asks NCCL for this rank's side of a call that fits the others'.
-void NcclCommunicator::submit(const Call& call) {
-  const CallLabel& label = call.label;
-  if (!label.reduces()) {
-    const std::span<const ConstBytes> out = call.to(rank());
-    const std::span<const Bytes> in = call.from(rank());
-    for (size_t s = 0; s < in.size(); ++s) {
-      if (in[s].bytes > 0 && in[s].data != out[s].data)
-        copy_bytes(own_.stream, out[s].data, in[s].data, in[s].bytes);
-    }
-  }
-  check(ncclGroupStart(), "ncclGroupStart");
-  try {
-    label.reduces() ? reduce(call) : send_and_receive(call);
-  } catch (...) {
-    ncclGroupEnd();  // without it nothing could be aborted
-    throw;
-  }
-  check(ncclGroupEnd(), "ncclGroupEnd");
-}
-
-void NcclCommunicator::reduce(const Call& call) {
-  const ncclDataType_t type = nccl_type(call.label.dtype);
-  const ncclRedOp_t op = call.label.op == ReduceOp::sum ? ncclSum : ncclMax;
-  for (const Bytes& slice : call.in) {
-    const int64_t n = slice.bytes / size_of(call.label.dtype);
-    if (n > 0)
-      check(
-          ncclAllReduce(slice.data, slice.data, static_cast<size_t>(n), type, op, comm_, stream()),
-          "ncclAllReduce");
-  }
-}
-
-void NcclCommunicator::send_and_receive(const Call& call) {
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank()) continue;
-    for (const ConstBytes& slice : call.to(peer)) {
-      if (slice.bytes > 0)
-        check(ncclSend(slice.data, static_cast<size_t>(slice.bytes), ncclUint8, peer, comm_,
-                       stream()),
-              "ncclSend");
-    }
-    for (const Bytes& slice : call.from(peer)) {
-      if (slice.bytes > 0)
-        check(ncclRecv(slice.data, static_cast<size_t>(slice.bytes), ncclUint8, peer, comm_,
-                       stream()),
-              "ncclRecv");
-    }
-  }
-}
-
-/// Whether NCCL has done its work or put it on the stream. Throws Error if it failed, at once or
-/// later.
-bool NcclCommunicator::at_rest() {
-  ncclResult_t state = ncclSuccess;
-  check(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError");
-  check(state, "asynchronous error");
-  return state != ncclInProgress;
-}
-
-void NcclCommunicator::check(ncclResult_t result, const char* what) const {
-  if (result == ncclSuccess || result == ncclInProgress) return;
-  const std::string more = ncclGetLastError(comm_);
-  throw Error(concat("NCCL: ", what, ": ", ncclGetErrorString(result),
-                     more.empty() ? "" : concat(" (", more, ")")));
-}
-
 /// Ends all ranks' collectives. The first rank that failed gave the cause.
 void NcclCommunicator::fail(const std::string& cause) {
   host_.abort(cause);
@@ -439,8 +293,7 @@ void NcclCommunicator::fail(const std::string& cause) {
 /// another rank or uses the memory of the collectives under way.
 void NcclCommunicator::end(const std::string& failure) noexcept {
   if (own_.failure.empty()) own_.failure = failure;
-  for (ncclComm_t* comm : own_.comms)
-    if (*comm) ncclCommAbort(std::exchange(*comm, nullptr));
+  for (NcclConnection* connection : own_.connections) connection->abort();
   try {
     own_.stream.synchronize();
   } catch (const std::exception& lost) {  // the submitter of the work gets the failure

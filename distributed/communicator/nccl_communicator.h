@@ -1,4 +1,4 @@
-// The communicator of ranks that have a GPU each, by NCCL. No other part of the library calls NCCL.
+// The communicator of ranks that have a GPU each, by NCCL (nccl_connection.h).
 // Collectives on device memory run in NCCL, in the order of the rank's stream; those on host memory
 // run in a host communicator beside it. Through the host communicator, the ranks first agree on a
 // call, and then submit it. This costs a round trip per collective, but a submitted call that does

@@ -1,4 +1,4 @@
-// The part of NCCL that distributed/communicator/nccl_communicator.cpp calls, for builds without
+// The part of NCCL that distributed/communicator/nccl_connection.cpp calls, for builds without
 // it: non-blocking communicators and operations in groups. Any thread. Source: NCCL 2.28.
 #pragma once
 

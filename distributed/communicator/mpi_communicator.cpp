@@ -24,8 +24,9 @@ namespace {
 // late, and costs little of a core that other ranks compute on.
 constexpr double kShortestPauseUs = 20.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
 constexpr double kLeaveS = 2.0;  // time for the others' messages after a failure
-// MPI grants tags below 32768. Groups that share tags differ in their messages' generation.
-constexpr int kFirstMessageTag = 16, kMessageTags = 64, kTaggedGroups = 511;
+// A rank is at most one round ahead of another. MPI grants tags below 32768, so the tags of groups
+// repeat; the generation in a message tells such groups apart.
+constexpr int kFirstMessageTag = 16, kMessageTags = 8, kTaggedGroups = 4094;
 
 void sleep_us(double us) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));

@@ -17,7 +17,8 @@ struct Roster {
 
 /// All ranks of a run, as `rank` sees them.
 inline Roster whole_roster(int rank, int size) {
-  Roster roster{.rank = rank};
+  Roster roster;
+  roster.rank = rank;
   for (int other = 0; other < size; ++other) roster.ranks.push_back(other);
   return roster;
 }

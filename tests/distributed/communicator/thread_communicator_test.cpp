@@ -227,7 +227,7 @@ TEST(ThreadCommunicator, AbortInOneGroupEndsTheOthers) {
 
 TEST(ThreadCommunicator, AGroupNamesRanksAsTheRunDoes) {
   const auto errors_of = [](const std::function<void(Communicator&)>& work) {
-    ThreadGroup group(4, {}, 0.02);
+    ThreadGroup group(4, {}, 0.5);
     return run_ranks(group, [&](Communicator& comm) {
       const std::unique_ptr<Communicator> half = comm.split(comm.rank() % 2);
       if (half->roster().ranks[0] == 1) work(*half);  // ranks 1 and 3
@@ -237,7 +237,7 @@ TEST(ThreadCommunicator, AGroupNamesRanksAsTheRunDoes) {
     if (half.rank() == 0) half.barrier()->wait();
   });
   EXPECT_EQ(errors[1],
-            "rank 1: barrier in generation 1: waited 0.02 s for rank 3, which has not come");
+            "rank 1: barrier in generation 1: waited 0.5 s for rank 3, which has not come");
   errors = errors_of(
       [](Communicator& half) { (half.rank() == 0 ? half.barrier() : half.exchange({}))->wait(); });
   EXPECT_EQ(errors[3],

@@ -72,8 +72,8 @@ class Communicator {
   int rank() const { return roster().rank; }
   int size() const { return static_cast<int>(roster().ranks.size()); }
   /// The communicator of the ranks that pass the same `colour`, in the order of their ranks here.
-  /// All ranks call it together. This communicator outlives the new one. When one is made or
-  /// destroyed, none of this rank's collectives is under way.
+  /// All ranks call it together; it waits for them. This communicator outlives the new one. When
+  /// one is made or destroyed, none of the rank's collectives is under way.
   virtual std::unique_ptr<Communicator> split(int colour) = 0;
 
   /// Reduces in place: every rank gets op over all ranks of each element.

@@ -1,7 +1,6 @@
-// The messages of a round between this process and its group's others: one to each, one from each.
-// The size
-// of a long message goes first. Its pieces follow, and MPI sends them unasked (docs/processes.md).
-// One thread at a time; the owner's lock ensures it.
+// The messages of a round between this process and the others of a group: one to each, one from
+// each. The size of a long message goes first. Its pieces follow, and MPI sends them unasked
+// (docs/processes.md). One thread at a time; the owner's lock ensures it.
 #pragma once
 
 #include <cstddef>

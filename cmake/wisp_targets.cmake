@@ -113,8 +113,8 @@ function(wisp_library name)
   wisp_archive(wisp_${name} ${name} ${ARGN})
 endfunction()
 
-# wisp_whole_library(NAME DEPENDENCIES...): wisp_library for components that register themselves. Nothing refers to
-# them, so a target that links wisp::NAME gets the whole archive. Otherwise the linker would drop them.
+# wisp_whole_library(NAME DEPENDENCIES...): wisp_library for components that register themselves or replace weak functions.
+# Nothing needs them, so a target that links wisp::NAME gets the whole archive. Otherwise the linker would drop them.
 function(wisp_whole_library name)
   wisp_archive(wisp_${name} ${name}_archive ${ARGN})
   add_library(wisp_${name}_whole INTERFACE)

@@ -67,7 +67,7 @@ struct GpuMath {
 std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream,
                                       const GpuMath& math = {});
 
-// Implementations behind the two functions above; a build has one of each.
+// Implementations behind the two functions above; a program has one of each.
 std::unique_ptr<Backend> make_cpu_reference_backend(MemoryPool& pool, int64_t stream_id);
 std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id);
 std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool fastest,

@@ -68,7 +68,8 @@ void check_device(const Config& config, const std::string& device) {
     WISP_CHECK(obstacle.empty(), config.where("device"), ": device is cuda: ", obstacle);
   }
   WISP_CHECK(device != "emulated" || device == device_kind(), config.where("device"),
-             ": device is emulated, which only a program built without CUDA has; use cuda or cpu");
+             ": device is emulated, which only programs have that are built without CUDA and link "
+             "wisp::emulated; use cuda or cpu");
 }
 
 /// Throws unless workers that are threads share one device, or have one each.

@@ -6,7 +6,7 @@
 namespace wisp {
 
 struct Device {
-  enum class Kind { cpu, cuda } kind = Kind::cpu;  // cuda: emulated if the build has no CUDA
+  enum class Kind { cpu, cuda } kind = Kind::cpu;  // cuda: or an emulated one
   int index = 0;
 
   bool is_cuda() const { return kind == Kind::cuda; }
@@ -18,7 +18,7 @@ struct Device {
 /// Makes `device` the calling thread's current device. Does nothing for the CPU.
 void use(Device device);
 
-/// The name of Device::Kind::cuda in this build: "cuda" or "emulated".
+/// The name of Device::Kind::cuda in this program: "cuda" or "emulated".
 const char* device_kind();
 
 }  // namespace wisp

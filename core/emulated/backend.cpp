@@ -259,8 +259,4 @@ std::unique_ptr<Backend> make_device_backend(MemoryPool&, const Stream&, bool fa
   return std::make_unique<EmulatedBackend>(fastest);
 }
 
-std::string missing_for_cuda() {
-  return "CUDA: configure with -DWISP_CUDA=ON (cmake --preset cuda)";
-}
-
 }  // namespace wisp

@@ -1,9 +1,10 @@
-// The substitute for NCCL in a build without it.
+// The substitute for NCCL in a program without it; wisp::emulated_nccl replaces its function.
 #include "distributed/communicator/nccl_communicator.h"
 
 namespace wisp {
 
-std::unique_ptr<Communicator> join_nccl(Communicator&, const Stream&, const MemoryPool&, double) {
+[[gnu::weak]] std::unique_ptr<Communicator> join_nccl(Communicator&, const Stream&,
+                                                      const MemoryPool&, double) {
   return nullptr;
 }
 

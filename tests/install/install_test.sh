@@ -53,6 +53,8 @@ grep -q '"bytes_encoded": 5100.0' "$work/run/summary.json" || fail "fp8 makes th
 loop=$("$work/build/example_loop") || fail "example_loop ends with $?"
 grep -Eq '^step 200: loss 0\.[0-3][0-9]*, [0-9]+ bytes sent instead of [0-9]+$' <<<"$loop" ||
   fail "example_loop did not learn in 200 steps: $loop"
+symbols=$(nm -C "$work/build/example_loop")
+! grep -E '\b(cuda[A-Z]|cuMem|nccl[A-Z])|emulated' <<<"$symbols" || fail "example_loop holds the stand-in for CUDA"
 
 # A user's tests of a layer and a method, with the kit of the guides.
 mkdir "$work/tests"

@@ -1,15 +1,18 @@
 #include "apps/wisp.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "apps/commands/commands.h"
-#include "apps/commands/standard_streams.h"
 #include "apps/version.h"
 #include "core/base/edit_distance.h"
 #include "distributed/launch.h"
@@ -62,6 +65,26 @@ int explain(const CLI::App& program, const CLI::ParseError& error) {
   return kUsageError;
 }
 
+/// Opens /dev/null for each of 0, 1 and 2 that the parent closed; otherwise the next opened file
+/// would take the number and receive output. Called before anything else is opened.
+void open_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1) continue;
+    // open() takes the lowest free number, which is this one
+    const int opened = open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+    WISP_CHECK(opened == stream, "cannot open /dev/null: ", std::strerror(errno));
+  }
+}
+
+/// Throws Error unless all output has reached stdout (a full disk), with the system's message if
+/// this flush fails.
+void flush_output() {
+  errno = 0;
+  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  WISP_CHECK(!failed, "the output could not be written",
+             errno ? concat(": ", std::strerror(errno)) : "");
+}
+
 int parse_and_run(int argc, char** argv) {
   const bool speaks = world().rank == 0;  // rank 0 speaks for all processes, until something fails
   WISP_CHECK(speaks || std::freopen("/dev/null", "w", stdout), "cannot open /dev/null");
@@ -70,31 +93,13 @@ int parse_and_run(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer(
       "wisp COMMAND --help shows its options. Exit status: 0 done, 1 failed, 2 wrong usage, 128 + "
-      "the "
-      "number of a signal\nthat stopped the program (130: Ctrl-C, 143: SIGTERM).");
-  add_train(program);
-  add_eval(program);
-  add_bench(program);
-  add_methods(program);
-  add_devices(program);
-  add_codec_lab(program);
-  add_config(program);
-  add_data(program);
-  add_pack(program);
-  add_plan(program);
-  add_predict(program);
-  add_generate(program);
-  add_score(program);
-  add_transcribe(program);
-  add_lm(program);
-  add_tune_lm(program);
-  add_import(program);
-  add_export(program);
-  add_report(program);
-  add_diff(program);
-  add_sweep(program);
-  add_table(program);
-  add_completion(program);
+      "the number of a signal\nthat stopped the program (130: Ctrl-C, 143: SIGTERM).");
+  for (const auto add :
+       {add_train,  add_eval,       add_bench, add_methods, add_devices,   add_codec_lab,
+        add_config, add_data,       add_pack,  add_plan,    add_predict,   add_generate,
+        add_score,  add_transcribe, add_lm,    add_tune_lm, add_import,    add_export,
+        add_report, add_diff,       add_sweep, add_table,   add_completion})
+    add(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,12 +1,37 @@
+#include "apps/setup/methods.h"
+
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
 
 #include "apps/commands/commands.h"
-#include "apps/reference/method_list.h"
 #include "apps/reference/method_matrix.h"
 
 namespace wisp {
+namespace {
+
+/// One line per compression method, with its paper.
+std::string list_methods() {
+  std::string text;
+  for (const std::string& name : method_names())
+    text += fmt::format("{:<12} {}\n", name, bind_method(name).summary);
+  return text;
+}
+
+/// One method's options: key, type, default, meaning. Throws Error listing the known methods if
+/// there is no `name`.
+std::string describe_method(const std::string& name) {
+  const BoundMethod method = bind_method(name);
+  std::string text = fmt::format("{}: {}\n", name, method.summary);
+  for (const ConfigKey& key : method.keys) {
+    text += fmt::format("  {} ({}, default {})\n      {}\n", key.name, key.type, key.initial,
+                        key.meaning);
+  }
+  return text;
+}
+
+}  // namespace
 
 void add_methods(CLI::App& program) {
   CLI::App& command =

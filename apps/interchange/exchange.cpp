@@ -5,7 +5,7 @@
 #include "apps/inference/inference.h"
 #include "apps/interchange/onnx_export.h"
 #include "apps/run/checkpoints.h"
-#include "apps/setup/run_replicas.h"
+#include "apps/setup/prepared.h"
 #include "apps/setup/weights.h"
 #include "core/io/output_file.h"
 

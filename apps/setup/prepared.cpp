@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/setup/replaced_keys.h"
+#include "apps/setup/worker_memory.h"
 #include "core/base/error.h"
 #include "core/io/glob.h"
 #include "core/io/input_file.h"
@@ -86,6 +87,17 @@ std::unique_ptr<Loader> Prepared::loader(Split split, int rank) const {
   ResidentSplits& resident = *resident_[static_cast<size_t>(options_.place(rank))];
   return std::make_unique<Loader>(resident.of(*examples), options_.deal(split, rank),
                                   LoaderOptions{.threads = options_.loader_threads});
+}
+
+void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work) {
+  const TrainOptions& options = run.options();
+  const WorkerMemory memory(options);
+  const LaunchOptions launch{options.threads, options.turns, {}, options.timeout_s};
+  run_workers(options.workers, launch, [&](Worker& worker) {
+    const Shared shared = run.shared(memory.of(worker.rank));
+    Replica replica(shared, worker);
+    work(replica);
+  });
 }
 
 }  // namespace wisp

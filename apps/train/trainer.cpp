@@ -1,12 +1,13 @@
 #include "apps/train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "apps/inference/inference.h"
-#include "apps/run/opening.h"
 #include "apps/run/run_facts.h"
 #include "apps/run/run_identity.h"
-#include "apps/setup/run_replicas.h"
+#include "apps/setup/prepared.h"
 #include "apps/setup/shared_configuration.h"
 #include "apps/setup/weights.h"
 #include "apps/setup/worker_memory.h"
@@ -18,6 +19,42 @@
 
 namespace wisp {
 namespace {
+
+/// The resolved value of a string key, without quotes.
+std::string chosen(const Prepared& run, const std::string& name) {
+  for (const ConfigKey& key : run.config().keys()) {
+    if (key.name == name) return key.value.substr(1, key.value.size() - 2);
+  }
+  return "";
+}
+
+std::string model_line(const Prepared& run) {
+  int64_t parameters = 0;
+  for (const LayerPlan& layer : run.exchange().layers) parameters += layer.numel;
+  return fmt::format("model: {}, {} parameters to train", run.options().model, parameters);
+}
+
+std::string data_line(const Prepared& run, const RunFacts& facts) {
+  std::string text = "data: " + chosen(run, "data.name");
+  for (const SplitFacts& part : facts.data)
+    text += fmt::format(", {} {}", part.split, part.samples);
+  return text;
+}
+
+std::string workers_line(const Prepared& run) {
+  const TrainOptions& options = run.options();
+  if (options.workers == 1) return "workers: 1, on " + options.device;
+  return fmt::format("workers: {} {}, on {}, method {}", options.workers,
+                     world().processes() ? "processes" : "threads", options.device,
+                     chosen(run, "compression.method"));
+}
+
+/// The first lines of the run's output: one line each for model and parameters, data and samples,
+/// workers with device and method, and `directory`, without the last newline.
+std::string opening_text(const Prepared& run, const RunFacts& facts, const std::string& directory) {
+  return fmt::format("{}\n{}\n{}\nrun directory: {}", model_line(run), data_line(run, facts),
+                     workers_line(run), directory);
+}
 
 /// Checks model.init before anything is written. Returns a notice for each tensor it leaves as
 /// drawn.

@@ -8,7 +8,7 @@
 #include "apps/commands/asked_beam.h"
 #include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
-#include "apps/inference/tune_decoding.h"
+#include "apps/inference/hear.h"
 #include "apps/run/run_directory.h"
 #include "core/base/error.h"
 

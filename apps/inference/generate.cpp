@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "apps/inference/log_softmax.h"
 #include "core/base/error.h"
 #include "core/io/utf8.h"
 #include "core/random.h"

@@ -1,6 +1,5 @@
 #include "apps/inference/hear.h"
 
-#include "apps/inference/log_softmax.h"
 #include "core/base/error.h"
 #include "core/io/input_file.h"
 
@@ -28,6 +27,11 @@ void keep(const Batch& batch, const Step& step, const Labels& names, std::vector
           log_probabilities_of(frames.rows(0, step.lengths.data<int64_t>()[row]));
     });
   }
+}
+
+bool better(const ErrorCounts& a, const ErrorCounts& b) {
+  return std::pair(a.words.edits(), a.characters.edits()) <
+         std::pair(b.words.edits(), b.characters.edits());
 }
 
 }  // namespace
@@ -88,6 +92,26 @@ std::vector<HeardUtterance> decode(std::span<const Heard> utterances, const Labe
       decoded[i].hypothesis = transcription_of(frames[i], best_path(frames[i]), labels).text;
   }
   return decoded;
+}
+
+TriedWeights tune_decoding(std::span<const Heard> utterances, const Labels& labels,
+                           BeamOptions beam, std::span<const double> alphas,
+                           std::span<const double> betas, int threads,
+                           const std::function<void(const TriedWeights&)>& tell) {
+  WISP_CHECK(!alphas.empty() && !betas.empty(), "tune: no weights, expected one or more of each");
+  std::optional<TriedWeights> best;
+  for (const double alpha : alphas) {
+    for (const double beta : betas) {
+      beam.alpha = alpha;
+      beam.beta = beta;
+      const TriedWeights tried{alpha, beta,
+                               count_errors(decode(utterances, labels, beam, threads)).total};
+      WISP_CHECK(tried.errors.utterances > 0, "tune: no utterance, expected one or more");
+      tell(tried);
+      if (!best || better(tried.errors, best->errors)) best = tried;
+    }
+  }
+  return *best;
 }
 
 }  // namespace wisp

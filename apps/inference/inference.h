@@ -61,4 +61,8 @@ class Inference {
   std::vector<std::string> notices_;
 };
 
+/// Natural logs of the softmax of one row of a model's logits (rows, classes), in f64. Throws Error
+/// if a result is not finite. Any thread.
+std::vector<double> log_softmax(const Tensor& logits, int64_t row);
+
 }  // namespace wisp

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "apps/inference/log_softmax.h"
 #include "apps/inference/text_reader.h"
 #include "core/base/error.h"
 #include "core/io/utf8.h"

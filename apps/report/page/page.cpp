@@ -11,7 +11,6 @@
 #include "apps/report/page/html_text.h"
 #include "apps/report/page/lane_chart.h"
 #include "apps/report/page/line_chart.h"
-#include "apps/report/page/shell_word.h"
 #include "apps/report/page/style.h"
 
 namespace wisp {
@@ -202,8 +201,7 @@ std::string curves(const Runs& runs) {
   if (thin)
     html += fmt::format(
         "<p class=\"soft\">Of more than {0} rows a curve shows the lowest and the highest in each "
-        "of "
-        "{1} spans.</p>\n",
+        "of {1} spans.</p>\n",
         kMostPoints, kMostPoints / 2);
   return html + "</section>\n";
 }

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 
-#include "apps/inference/log_softmax.h"
 #include "apps/inference/score.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_text_run.h"

@@ -4,7 +4,6 @@
 
 #include <limits>
 
-#include "apps/inference/tune_decoding.h"
 #include "apps/speech/ngram_training.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_run.h"

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "apps/inference/log_softmax.h"
 #include "apps/inference/text_reader.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_text_run.h"

@@ -6,7 +6,6 @@
 
 #include "apps/report/page/html_text.h"
 #include "apps/report/page/lane_chart.h"
-#include "apps/report/page/shell_word.h"
 #include "tests/support/command.h"
 #include "tests/support/temp_dir.h"
 

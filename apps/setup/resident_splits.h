@@ -20,7 +20,14 @@ class ResidentSplits {
   /// The examples in device memory; the first call uploads them. Returns `examples` itself on the
   /// CPU, if the device cannot hold their kind, or if they exceed kMostBytes. `examples` outlives
   /// this object. Throws Error if the device lacks the memory.
-  const Examples& of(const Examples& examples);
+  const Examples& of(const Examples& examples) {
+    if (!device_.is_cuda()) return examples;
+    std::lock_guard lock(mutex_);
+    if (!held_.contains(&examples))
+      held_[&examples] = examples.on_device(pool_, Stream::on(device_), kMostBytes);
+    const std::unique_ptr<Examples>& held = held_[&examples];
+    return held ? *held : examples;
+  }
   MemoryStats stats() const { return pool_.stats(); }
 
  private:

@@ -12,7 +12,7 @@
 #include "core/copy.h"
 #include "core/device/device_remarks.h"
 #include "core/io/checksum.h"
-#include "core/io/earlier_spans.h"
+#include "core/io/trace.h"
 
 namespace wisp {
 namespace {

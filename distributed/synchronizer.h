@@ -12,9 +12,17 @@
 #include "core/train/update_rule.h"
 #include "distributed/exchange/outcome.h"
 #include "distributed/exchange/step_cost.h"
-#include "distributed/health.h"
 
 namespace wisp {
+
+/// The health of compression in a step, as measured by a Probe: over all units that were
+/// compressed, for all workers together. NaN if undefined.
+struct Health {
+  double residual = 0.0;   // norm of the unsent part / norm of the gradients
+  double staleness = 0.0;  // mean number of steps since an element of the result was last not zero;
+                           // leaves out units of ef21, whose result is never zero again
+  double cosine = 0.0;     // between the decoded result and the sum of the workers' gradients
+};
 
 /// A step that begins, as the trainer knows it.
 struct StepBegin {

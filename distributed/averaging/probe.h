@@ -12,7 +12,7 @@
 #include "core/parameter.h"
 #include "distributed/communicator/communicator.h"
 #include "distributed/exchange/unit_exchange.h"
-#include "distributed/health.h"
+#include "distributed/synchronizer.h"
 
 namespace wisp {
 

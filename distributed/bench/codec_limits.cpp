@@ -7,7 +7,6 @@
 #include "core/loops/parallel.h"
 #include "core/products.h"
 #include "core/real_fft.h"
-#include "distributed/bench/stream_time.h"
 
 namespace wisp {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "core/base/error.h"
 #include "core/loops/parallel.h"
-#include "distributed/bench/stream_time.h"
 #include "distributed/communicator/device_moves.h"
 #include "distributed/exchange/message_traffic.h"
 

@@ -9,7 +9,7 @@
 
 #include "distributed/exchange/unit_exchange.h"
 #include "distributed/gossip/told_unit.h"
-#include "distributed/own_weights/weight_exchange.h"
+#include "distributed/own_weights/own_weights.h"
 #include "distributed/synchronizer_recipe.h"
 
 namespace wisp {

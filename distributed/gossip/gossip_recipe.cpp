@@ -7,7 +7,6 @@
 
 #include "compression/ratio_schedule.h"
 #include "distributed/gossip/gossip.h"
-#include "distributed/own_weights/own_weights.h"
 
 namespace wisp {
 namespace {

@@ -8,11 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <optional>
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/io/output_file.h"
 
 namespace wisp {
 namespace {
@@ -139,16 +137,6 @@ std::string extents_text(const Shape& shape) {
   return text;
 }
 
-void write_at(int descriptor, const std::string& path, std::string_view bytes, int64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t written = pwrite(descriptor, bytes.data(), bytes.size(), offset);
-    if (written < 0 && errno == EINTR) continue;
-    WISP_CHECK(written >= 0, path, ": cannot be written: ", std::strerror(errno));
-    bytes.remove_prefix(static_cast<size_t>(written));
-    offset += written;
-  }
-}
-
 const char* descr_of(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -255,19 +243,18 @@ NpyWriter::NpyWriter(std::string path, const Shape& row_shape, DType dtype)
                " cannot be appended to this file, which another program wrote or which has another "
                "shape or type");
   }
-  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  WISP_CHECK(descriptor_ >= 0, path_, ": cannot be opened for writing: ", std::strerror(errno));
+  const int descriptor = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  WISP_CHECK(descriptor >= 0, path_, ": cannot be opened for writing: ", std::strerror(errno));
+  file_.emplace(path_, descriptor);
   if (begin.empty()) count(0);
 }
-
-NpyWriter::~NpyWriter() { close(descriptor_); }
 
 void NpyWriter::append(const void* row, DType dtype) {
   WISP_CHECK(dtype == dtype_, path_, ": a row of ", name_of(dtype), " for a file of ",
              name_of(dtype_));
   const int64_t bytes = row_shape_.numel() * size_of(dtype_);
-  write_at(descriptor_, path_, {static_cast<const char*>(row), static_cast<size_t>(bytes)},
-           kWritten + rows_ * bytes);
+  file_->write_at(kWritten + rows_ * bytes,
+                  {static_cast<const char*>(row), static_cast<size_t>(bytes)});
   count(rows_ + 1);
 }
 
@@ -275,11 +262,12 @@ void NpyWriter::keep(int64_t rows) {
   if (rows >= rows_) return;
   count(rows);
   const int64_t end = kWritten + rows * row_shape_.numel() * size_of(dtype_);
-  WISP_CHECK(ftruncate(descriptor_, end) == 0, path_, ": cannot be cut: ", std::strerror(errno));
+  WISP_CHECK(ftruncate(file_->descriptor(), end) == 0, path_,
+             ": cannot be cut: ", std::strerror(errno));
 }
 
 void NpyWriter::count(int64_t rows) {
-  write_at(descriptor_, path_, rows_header(dtype_, row_shape_, rows), 0);
+  file_->write_at(0, rows_header(dtype_, row_shape_, rows));
   rows_ = rows;
 }
 

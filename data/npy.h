@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/io/output_file.h"
 #include "core/tensor/tensor.h"
 
 namespace wisp {
@@ -48,9 +50,6 @@ class NpyWriter {
   /// Continues the file, or creates one without rows. Throws Error with the path unless the file is
   /// one that an NpyWriter of this shape and dtype wrote.
   NpyWriter(std::string path, const Shape& row_shape, DType dtype = DType::f32);
-  ~NpyWriter();
-  NpyWriter(const NpyWriter&) = delete;
-  NpyWriter& operator=(const NpyWriter&) = delete;
 
   int64_t rows() const { return rows_; }
   /// Appends a row. Throws Error if the file's dtype is another.
@@ -67,7 +66,7 @@ class NpyWriter {
   Shape row_shape_;
   DType dtype_;
   int64_t rows_ = 0;
-  int descriptor_ = -1;
+  std::optional<OutputFile> file_;  // always set
 };
 
 /// Writes a host tensor as a file, in its own dtype. Throws Error for bf16, which NumPy does not

@@ -314,7 +314,7 @@ bool has_zero_byte(const std::vector<std::string>& texts) {
 }  // namespace
 
 template <class T>
-void Config::bind_as(const std::string& key, T& value, const std::string& meaning) {
+void Config::bind(const std::string& key, T& value, const std::string& meaning) {
   const std::string initial = to_toml(value);
   refuse_table(*tree_, key, type_of(value));
   if (const Tree::Entry* entry = tree_->find(key)) {
@@ -330,31 +330,14 @@ void Config::bind_as(const std::string& key, T& value, const std::string& meanin
   add_key({key, type_of(value), to_toml(value), initial, meaning});
 }
 
-void Config::bind(const std::string& key, bool& value, const std::string& meaning) {
-  bind_as(key, value, meaning);
-}
-void Config::bind(const std::string& key, int& value, const std::string& meaning) {
-  bind_as(key, value, meaning);
-}
-void Config::bind(const std::string& key, int64_t& value, const std::string& meaning) {
-  bind_as(key, value, meaning);
-}
-void Config::bind(const std::string& key, double& value, const std::string& meaning) {
-  bind_as(key, value, meaning);
-}
-void Config::bind(const std::string& key, std::string& value, const std::string& meaning) {
-  bind_as(key, value, meaning);
-}
-void Config::bind(const std::string& key, std::vector<int64_t>& value, const std::string& meaning) {
-  bind_as(key, value, meaning);
-}
-void Config::bind(const std::string& key, std::vector<double>& value, const std::string& meaning) {
-  bind_as(key, value, meaning);
-}
-void Config::bind(const std::string& key, std::vector<std::string>& value,
-                  const std::string& meaning) {
-  bind_as(key, value, meaning);
-}
+template void Config::bind(const std::string&, bool&, const std::string&);
+template void Config::bind(const std::string&, int&, const std::string&);
+template void Config::bind(const std::string&, int64_t&, const std::string&);
+template void Config::bind(const std::string&, double&, const std::string&);
+template void Config::bind(const std::string&, std::string&, const std::string&);
+template void Config::bind(const std::string&, std::vector<int64_t>&, const std::string&);
+template void Config::bind(const std::string&, std::vector<double>&, const std::string&);
+template void Config::bind(const std::string&, std::vector<std::string>&, const std::string&);
 
 std::vector<Config> Config::rows(const std::string& key, const std::string& meaning) {
   refuse_table(*tree_, key, kRows);

@@ -45,17 +45,12 @@ class Config {
   static Config from_text(const std::string& text, const std::string& name,
                           std::span<const std::string> overrides = {});
 
-  /// Sets `value` if the key is given; its current content is the default. Throws Error with
-  /// file:line, the type found and the type expected. A number may be given as an integer, but not
-  /// as inf or nan. A key may be bound again, with the same type and default.
-  void bind(const std::string& key, bool& value, const std::string& meaning);
-  void bind(const std::string& key, int& value, const std::string& meaning);
-  void bind(const std::string& key, int64_t& value, const std::string& meaning);
-  void bind(const std::string& key, double& value, const std::string& meaning);
-  void bind(const std::string& key, std::string& value, const std::string& meaning);
-  void bind(const std::string& key, std::vector<int64_t>& value, const std::string& meaning);
-  void bind(const std::string& key, std::vector<double>& value, const std::string& meaning);
-  void bind(const std::string& key, std::vector<std::string>& value, const std::string& meaning);
+  /// Sets `value` if the key is given; its current content is the default. `value` is a bool, int,
+  /// int64_t, double or string, or a vector of one of the last three. Throws Error with file:line,
+  /// the type found and the type expected. A number may be given as an integer, but not as inf or
+  /// nan. A key may be bound again, with the same type and default.
+  template <class T>
+  void bind(const std::string& key, T& value, const std::string& meaning);
   /// The rows of an array of tables ([[compression.policy]]). Bind and finish each row by itself.
   std::vector<Config> rows(const std::string& key, const std::string& meaning);
 
@@ -92,8 +87,6 @@ class Config {
 
  private:
   explicit Config(Tree tree);
-  template <class T>
-  void bind_as(const std::string& key, T& value, const std::string& meaning);
   void add_key(ConfigKey key);
 
   std::shared_ptr<const Tree> tree_;  // given keys; shared, never changed

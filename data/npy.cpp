@@ -133,7 +133,7 @@ std::string header_text(std::string_view descr, std::string_view shape) {
 /// The extents as "3, 4, ".
 std::string extents_text(const Shape& shape) {
   std::string text;
-  for (int i = 0; i < shape.rank(); ++i) text += concat(shape[i], ", ");
+  for (const int64_t extent : shape) text += concat(extent, ", ");
   return text;
 }
 

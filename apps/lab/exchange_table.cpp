@@ -103,14 +103,12 @@ std::string exchange_json(const ExchangePlan& plan, int workers) {
   json["period"] = plan.period;
   json["layers"] = nlohmann::ordered_json::array();
   for (const LayerPlan& layer : plan.layers) {
-    std::vector<int64_t> shape;
-    for (int i = 0; i < layer.shape.rank(); ++i) shape.push_back(layer.shape[i]);
     std::vector<std::string> rounds;
     for (const Collective kind : layer.rounds) rounds.emplace_back(name_of(kind));
     json["layers"].push_back(
         {{"name", layer.name},
          {"kind", layer.kind},
-         {"shape", shape},
+         {"shape", layer.shape},
          {"numel", layer.numel},
          {"method", layer.method.empty() ? "none" : layer.method},
          {"path", path_of(layer)},

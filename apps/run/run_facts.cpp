@@ -28,10 +28,8 @@ std::string RunFacts::json() const {
   ordered_json object;
   object["inputs"] = ordered_json::array();
   for (const Feed& feed : facts.inputs) {
-    std::vector<int64_t> sample;
-    for (int i = 0; i < feed.sample.rank(); ++i) sample.push_back(feed.sample[i]);
     ordered_json& input = object["inputs"].emplace_back();
-    input = {{"name", feed.name}, {"sample", sample}, {"dtype", name_of(feed.dtype)}};
+    input = {{"name", feed.name}, {"sample", feed.sample}, {"dtype", name_of(feed.dtype)}};
     if (feed.ids > 0) input["ids"] = feed.ids;
     if (feed.padded) input["padded"] = true;
     if (const SpectrogramOptions& sound = feed.sound; sound.rate > 0)

@@ -42,9 +42,7 @@ WantedTensors tensors_of(const Model& model, const FlatParameters& parameters) {
 
 std::vector<int64_t> extents_in_file(const Shape& shape) {
   const Shape first = channels_first(shape);
-  std::vector<int64_t> extents;
-  for (int i = 0; i < first.rank(); ++i) extents.push_back(first[i]);
-  return extents;
+  return {first.begin(), first.end()};
 }
 
 bool is_float(const SafetensorsEntry& entry) {

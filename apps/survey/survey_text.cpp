@@ -38,8 +38,8 @@ bool any(const DataSurvey& survey, const std::function<bool(const SplitSurvey&)>
 /// Extents such as "32 x 32 x 3", with "any" for a variable one.
 std::string extents_of(const Shape& sample) {
   std::vector<std::string> extents;
-  for (int i = 0; i < sample.rank(); ++i)
-    extents.push_back(sample[i] == 0 ? "any" : std::to_string(sample[i]));
+  for (const int64_t extent : sample)
+    extents.push_back(extent == 0 ? "any" : std::to_string(extent));
   return extents.empty() ? "one number" : fmt::format("{}", fmt::join(extents, " x "));
 }
 
@@ -178,12 +178,9 @@ std::string survey_table(const DataSurvey& survey) {
 
 std::string survey_json(const DataSurvey& survey) {
   nlohmann::ordered_json json = {{"inputs", nlohmann::ordered_json::array()}};
-  for (const Feed& feed : survey.facts.inputs) {
-    std::vector<int64_t> shape;
-    for (int i = 0; i < feed.sample.rank(); ++i) shape.push_back(feed.sample[i]);
+  for (const Feed& feed : survey.facts.inputs)
     json["inputs"].push_back(
-        {{"name", feed.name}, {"sample", shape}, {"dtype", name_of(feed.dtype)}});
-  }
+        {{"name", feed.name}, {"sample", feed.sample}, {"dtype", name_of(feed.dtype)}});
   json["work"] = survey.facts.work;
   json["batch"] = survey.batch;
   json["names"] = survey.facts.names;

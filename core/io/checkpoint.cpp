@@ -11,12 +11,6 @@ namespace {
 constexpr const char* kHeaderChecksum = "crc32c";
 constexpr const char* kTensorChecksum = "crc32c.";  // followed by the tensor's name
 
-std::vector<int64_t> extents_of(const Shape& shape) {
-  std::vector<int64_t> extents;
-  for (int i = 0; i < shape.rank(); ++i) extents.push_back(shape[i]);
-  return extents;
-}
-
 std::string checksum_of(const std::byte* data, int64_t bytes) {
   return checksum_text(crc32c(data, static_cast<size_t>(bytes)));
 }
@@ -44,7 +38,8 @@ SafetensorsHeader header_of(const std::map<std::string, CheckpointStream::Entry>
   for (const Named* named : order) {
     const auto& [name, entry] = *named;
     const int64_t end = offset + entry.shape.numel() * size_of(entry.dtype);
-    header.tensors[name] = {safetensors_name(entry.dtype), extents_of(entry.shape), offset, end};
+    header.tensors[name] = {
+        safetensors_name(entry.dtype), {entry.shape.begin(), entry.shape.end()}, offset, end};
     header.metadata[kTensorChecksum + name] = checksum_text(0);
     offset = end;
   }
@@ -162,7 +157,8 @@ const SafetensorsEntry& CheckpointReader::entry(const std::string& name) const {
 
 void CheckpointReader::read(const std::string& name, const Tensor& into) const {
   const SafetensorsEntry& given = entry(name);
-  const SafetensorsEntry wanted{safetensors_name(into.dtype()), extents_of(into.shape())};
+  const SafetensorsEntry wanted{safetensors_name(into.dtype()),
+                                {into.shape().begin(), into.shape().end()}};
   WISP_CHECK(given.str() == wanted.str(), path(), ": ", name, " is ", given.str(), ", expected ",
              wanted.str());
   WISP_CHECK(!into.device().is_cuda(), path(), ": ", name, " cannot be read to a device");

@@ -21,6 +21,9 @@ class Shape {
 
   int rank() const { return rank_; }
   int64_t operator[](int i) const { return extents_[static_cast<size_t>(i < 0 ? i + rank_ : i)]; }
+  /// The extents, in order.
+  const int64_t* begin() const { return extents_.data(); }
+  const int64_t* end() const { return begin() + rank_; }
   int64_t numel() const;
   /// Product of all extents except the last: the number of rows as a matrix (1 for a scalar).
   int64_t rows() const { return rank_ == 0 ? 1 : numel() / (*this)[-1]; }

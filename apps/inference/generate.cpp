@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
 #include "core/io/utf8.h"
 #include "core/random.h"
 
@@ -61,11 +62,7 @@ void check(const GenerateOptions& options) {
 }
 
 Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
-  try {
-    check_utf8(text);
-  } catch (const Error& error) {
-    throw Error(concat("the prompt: ", error.what()));
-  }
+  naming("the prompt", [&] { check_utf8(text); });
   std::vector<std::string_view> words = words_of(text);
   if (!words.empty() && !text.ends_with('\n')) words.pop_back();  // the words end within a line
   Prompt prompt;

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
@@ -18,11 +19,8 @@ Vocabulary vocabulary_of(const Facts& facts) {
              "the run has no vocabulary: its facts.json names no words (names)");
   WISP_CHECK(std::ssize(facts.names) <= facts.classes, "the run's facts.json names ",
              facts.names.size(), " words, but the model has ", facts.classes, " classes");
-  try {
-    return Vocabulary(facts.names);
-  } catch (const Error& error) {
-    throw Error(concat("the names in the run's facts.json are not a vocabulary: ", error.what()));
-  }
+  return naming("the names in the run's facts.json are not a vocabulary",
+                [&] { return Vocabulary(facts.names); });
 }
 
 }  // namespace

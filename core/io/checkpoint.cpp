@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/io/checksum.h"
+#include "core/io/input_file.h"
 #include "core/io/output_file.h"
 
 namespace wisp {
@@ -125,12 +126,10 @@ void CheckpointReader::read_header(Checksums checksums) {
   std::string text(length, '\0');
   file_.read(text.data(), static_cast<int64_t>(length), 8);
   data_ = 8 + static_cast<int64_t>(length);
-  try {
+  naming(path(), [&] {
     header_ = SafetensorsHeader::parse(text, file_.bytes() - data_);
     check_seal(checksums);
-  } catch (const Error& error) {
-    throw Error(path() + ": " + error.what());
-  }
+  });
 }
 
 void CheckpointReader::check_seal(Checksums checksums) const {

@@ -66,12 +66,10 @@ void add_step(CLI::App& bench) {
   command.footer("Example:\n  wisp bench step apps/configs/cifar10_resnet20.toml threads=2 --json");
   const auto arguments = std::make_shared<StepArguments>();
   arguments->config.add_to(command);
-  command.add_option("--seconds", arguments->seconds, "duration of the measurement")
-      ->check(within(0.0, 1e6))
-      ->capture_default_str();
-  command.add_option("--steps", arguments->steps, "least number of timed steps")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  add_number(command, "--seconds", arguments->seconds, "duration of the measurement",
+             within(0.0, 1e6));
+  add_number(command, "--steps", arguments->steps, "least number of timed steps",
+             CLI::PositiveNumber);
   command.add_flag("--json", arguments->json, "print one JSON line");
   command.callback([arguments] { run_step(*arguments); });
 }
@@ -192,23 +190,14 @@ void add_codec(CLI::App& bench) {
   command.add_option("--method", arguments->method, "compression method");
   command.add_flag("--all", arguments->all,
                    "every method, with a threshold that suits the gradients");
-  command.add_option("--numel", options.numel, "number of gradients")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--ratio", options.ratio, "kept / total elements of sparse methods")
-      ->check(within(1e-9, 1.0))
-      ->capture_default_str();
-  command
-      .add_option("--zero-rows", options.zero_rows,
-                  "share of zero rows in a matrix, as in gradients of an embedding")
-      ->check(within(0.0, 1.0))
-      ->capture_default_str();
-  command.add_option("--threads", options.threads, "OpenMP threads")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--seconds", options.seconds, "duration of the measurement of each method")
-      ->check(within(0.0, 1e6))
-      ->capture_default_str();
+  add_number(command, "--numel", options.numel, "number of gradients", CLI::PositiveNumber);
+  add_number(command, "--ratio", options.ratio, "kept / total elements of sparse methods",
+             within(1e-9, 1.0));
+  add_number(command, "--zero-rows", options.zero_rows,
+             "share of zero rows in a matrix, as in gradients of an embedding", within(0.0, 1.0));
+  add_number(command, "--threads", options.threads, "OpenMP threads", CLI::PositiveNumber);
+  add_number(command, "--seconds", options.seconds, "duration of the measurement of each method",
+             within(0.0, 1e6));
   command.add_flag("--json", arguments->json, "print one JSON line per method");
   command.add_option("overrides", arguments->overrides,
                      "the method's options and the device: compression.values=f16 device=cuda");

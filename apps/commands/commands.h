@@ -4,12 +4,20 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 namespace wisp {
 
 struct ExitStatus {
   int value = 0;
 };
+
+/// Adds an option for a number in `range`, with its default in the help.
+template <class Number>
+CLI::Option& add_number(CLI::App& command, const std::string& name, Number& value,
+                        const std::string& meaning, const CLI::Validator& range) {
+  return *command.add_option(name, value, meaning)->check(range)->capture_default_str();
+}
 
 void add_train(CLI::App& program);
 void add_eval(CLI::App& program);

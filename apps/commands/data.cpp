@@ -40,10 +40,9 @@ void add_data(CLI::App& program) {
   arguments->config.add_to(command);
   CLI::Option& write = *command.add_option(
       "--write", arguments->write, "folder for pictures of the first training samples, augmented");
-  command.add_option("--count", arguments->count, "number of pictures")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-      ->needs(&write)
-      ->capture_default_str();
+  add_number(command, "--count", arguments->count, "number of pictures",
+             CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      .needs(&write);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Example:\n"

@@ -58,9 +58,8 @@ void add_lm(CLI::App& program) {
   const auto arguments = std::make_shared<LmArguments>();
   command.add_option("text", arguments->text, "UTF-8 text with a sentence on each line")
       ->required();
-  command.add_option("--order", arguments->order, "number of words of the longest n-grams")
-      ->check(CLI::Range(1, 10))
-      ->capture_default_str();
+  add_number(command, "--order", arguments->order, "number of words of the longest n-grams",
+             CLI::Range(1, 10));
   command.add_option("--out", arguments->out, "file to write, in ARPA format");
   command.add_option("--perplexity", arguments->perplexity, "text to score, sentence by sentence");
   command.footer(

@@ -88,19 +88,13 @@ void add_pack(CLI::App& program) {
       ->check(CLI::ExistingDirectory);
   command.add_option("out", arguments->out, "folder of the shards, to give as data.path")
       ->required();
-  command
-      .add_option("--side", options.side,
-                  "shorter side in pixels to which larger photos are scaled; 0 keeps the files' "
-                  "bytes")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("--quality", options.quality, "JPEG quality of scaled photos")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  add_number(command, "--side", options.side,
+             "shorter side in pixels to which larger photos are scaled; 0 keeps the files' bytes",
+             CLI::NonNegativeNumber);
+  add_number(command, "--quality", options.quality, "JPEG quality of scaled photos",
+             CLI::Range(1, 100));
   command.add_flag("--raw", options.raw, "store pixels without compression; needs --side");
-  command.add_option("--jobs", options.jobs, "number of threads")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_number(command, "--jobs", options.jobs, "number of threads", CLI::Range(1, 1024));
   command.footer(
       "Examples:\n"
       "  wisp pack my_photos shards --side 512 --jobs 2\n"

@@ -66,9 +66,8 @@ void add_predict(CLI::App& program) {
       "the exit status is 1.");
   const auto arguments = std::make_shared<PredictArguments>();
   arguments->run.add_to(command, "photos: JPEG, PNG, ...");
-  command.add_option("--top", arguments->top, "number of classes printed for each photo")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  add_number(command, "--top", arguments->top, "number of classes printed for each photo",
+             CLI::PositiveNumber);
   command.callback([arguments] { run_predict(*arguments); });
 }
 

@@ -41,9 +41,7 @@ void add_sweep(CLI::App& program) {
                      "keys and their values: compression.ratio=0.1,0.01 seed=1,2,3");
   command.add_option("--out", arguments->out,
                      "directory of the runs (default: runs/NAME-sweep of the config)");
-  command.add_option("--jobs", arguments->jobs, "number of runs at a time")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  add_number(command, "--jobs", arguments->jobs, "number of runs at a time", CLI::PositiveNumber);
   command.footer(
       "Example:\n"
       "  wisp sweep apps/configs/cifar10_resnet20.toml compression.method=none,topk,dgc "

@@ -67,14 +67,10 @@ void add_table(CLI::App& program) {
       .add_option("--seeds", arguments->seeds,
                   "number of seeds, from 1 (default: the table's own seeds)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--jobs", arguments->jobs, "number of runs at a time")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command
-      .add_option("--nice", arguments->niceness,
-                  "niceness of the runs: 19 takes the time that others leave, 0 competes")
-      ->check(CLI::Range(0, 19))
-      ->capture_default_str();
+  add_number(command, "--jobs", arguments->jobs, "number of runs at a time", CLI::PositiveNumber);
+  add_number(command, "--nice", arguments->niceness,
+             "niceness of the runs: 19 takes the time that others leave, 0 competes",
+             CLI::Range(0, 19));
   CLI::Option* dry = command.add_flag(
       "--dry", arguments->dry,
       "print steps, workers and cost of each row, or of each table; train nothing");

@@ -106,8 +106,7 @@ std::vector<std::string> names_of(std::span<const std::vector<NamedValue>> ranks
   std::vector<std::string> names;
   for (const std::vector<NamedValue>& values : ranks) {
     for (const NamedValue& value : values) {
-      if (std::find(names.begin(), names.end(), value.name) == names.end())
-        names.push_back(value.name);
+      if (std::ranges::count(names, value.name) == 0) names.push_back(value.name);
     }
   }
   return names;
@@ -135,9 +134,7 @@ std::string disagreement(std::span<const std::vector<NamedValue>> ranks) {
   for (const std::string& name : names_of(ranks)) {
     std::vector<Value> values;
     for (const std::vector<NamedValue>& of_rank : ranks) values.push_back(find(of_rank, name));
-    const bool same = std::all_of(values.begin(), values.end(),
-                                  [&](const Value& value) { return value == values.front(); });
-    if (same) continue;
+    if (std::ranges::count(values, values.front()) == std::ssize(values)) continue;
     std::string line = concat("\n  ", name, ": ", who_has_what(values));
     if (line.size() > kLongestLine) line = line.substr(0, kLongestLine) + "...";
     if (left > 0 || lines.size() + line.size() > kLongest) {

@@ -15,9 +15,7 @@ namespace {
 /// Whether the configured data set is read from a folder.
 bool takes_path(Config config) {
   make_data_source(config);
-  const std::vector<ConfigKey>& keys = config.keys();
-  return std::any_of(keys.begin(), keys.end(),
-                     [](const ConfigKey& key) { return key.name == "data.path"; });
+  return std::ranges::count(config.keys(), "data.path", &ConfigKey::name) > 0;
 }
 
 }  // namespace

@@ -71,8 +71,7 @@ Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
     prompt.tokens.push_back(vocabulary.number(word));
     if (vocabulary.has(word)) {
       known = true;
-    } else if (std::find(prompt.unknown.begin(), prompt.unknown.end(), word) ==
-               prompt.unknown.end()) {
+    } else if (std::ranges::count(prompt.unknown, word) == 0) {
       prompt.unknown.emplace_back(word);
     }
   }

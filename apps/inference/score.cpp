@@ -28,8 +28,7 @@ int64_t count_characters(std::string_view utf8) {
 Score score(Inference& model, std::string_view text) {
   check_utf8(text);
   const std::vector<std::string_view> words = words_of(text);
-  const auto count = std::count_if(words.begin(), words.end(),
-                                   [](std::string_view word) { return word != Vocabulary::kEnd; });
+  const auto count = std::ssize(words) - std::ranges::count(words, Vocabulary::kEnd);
   WISP_CHECK(count > 0, "there is no word");
   WISP_CHECK(count > 1,
              "there is one word, expected two or more: a word is scored from the words before it");

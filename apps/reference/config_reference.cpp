@@ -77,8 +77,7 @@ std::vector<ConfigKey> run_keys() {
   OptimizerRegistry::instance().find("optimizer", OptimizerOptions().kind).make(components, 0.0);
   ScheduleRegistry::instance().find("schedule", LrSchedule().kind).make(components, 1.0);
   std::erase_if(keys, [&](const ConfigKey& key) {
-    return std::ranges::any_of(components.keys(),
-                               [&](const ConfigKey& own) { return own.name == key.name; });
+    return std::ranges::count(components.keys(), key.name, &ConfigKey::name) > 0;
   });
   Config data;  // binding a data set also binds the default one's keys
   make_data_source(data);
@@ -208,8 +207,7 @@ std::vector<std::string> listed_words(const std::string& error) {
 
 std::vector<std::string> values_of_key(const std::string& key) {
   const std::vector<ConfigKey> keys = config_keys();
-  const auto found = std::find_if(keys.begin(), keys.end(),
-                                  [&](const ConfigKey& known) { return known.name == key; });
+  const auto found = std::ranges::find(keys, key, &ConfigKey::name);
   if (found == keys.end()) return {};
   if (found->type == "bool") return {"true", "false"};
   if (found->type != "string") return {};

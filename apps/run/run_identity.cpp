@@ -38,8 +38,7 @@ std::string name_of(const SplitFacts& part) { return concat("the ", part.split, 
 using Values = std::vector<std::pair<std::string, std::string>>;
 
 const std::string* find(const Values& values, const std::string& name) {
-  const auto found = std::find_if(values.begin(), values.end(),
-                                  [&](const auto& value) { return value.first == name; });
+  const auto found = std::ranges::find(values, name, &Values::value_type::first);
   return found == values.end() ? nullptr : &found->second;
 }
 

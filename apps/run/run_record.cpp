@@ -156,24 +156,21 @@ double RunRecord::score(const std::string& split) const {
 }
 
 bool any_validates(std::span<const RunRecord> runs) {
-  return std::any_of(runs.begin(), runs.end(),
-                     [](const RunRecord& run) { return run.facts.has_validation; });
+  return std::ranges::any_of(runs, [](const RunRecord& run) { return run.facts.has_validation; });
 }
 
 std::vector<ConfigDifference> config_differences(const std::vector<RunRecord>& runs) {
   std::vector<ConfigDifference> rows;
   for (size_t r = 0; r < runs.size(); ++r) {
     for (const auto& [key, value] : runs[r].config) {
-      auto row = std::find_if(rows.begin(), rows.end(),
-                              [&, k = key](const ConfigDifference& d) { return d.key == k; });
+      auto row = std::ranges::find(rows, key, &ConfigDifference::key);
       if (row == rows.end())
         row = rows.insert(row, {key, std::vector<std::optional<std::string>>(runs.size())});
       row->values[r] = value;
     }
   }
   std::erase_if(rows, [](const ConfigDifference& row) {
-    return std::all_of(row.values.begin(), row.values.end(),
-                       [&](const auto& value) { return value == row.values.front(); });
+    return std::ranges::count(row.values, row.values.front()) == std::ssize(row.values);
   });
   return rows;
 }

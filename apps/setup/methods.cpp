@@ -77,8 +77,7 @@ std::unique_ptr<Compressor> make_compressor(Config& config, const PolicyRule& ru
   Config run_wide;
   static_cast<void>(RatioSchedule(run_wide));
   const auto has = [](const Config& keys, const std::string& name) {
-    return std::any_of(keys.keys().begin(), keys.keys().end(),
-                       [&](const ConfigKey& key) { return key.name == name; });
+    return std::ranges::count(keys.keys(), name, &ConfigKey::name) > 0;
   };
   for (const auto& [option, value] : rule.options.given_values()) {
     const std::string key = "compression." + option;
@@ -238,9 +237,7 @@ BoundMethod bind_method(const std::string& name) {
 bool is_method_key(const std::string& key) {
   const std::vector<std::string> names = method_names();
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    const std::vector<ConfigKey> keys = bind_method(name).keys;
-    return std::any_of(keys.begin(), keys.end(),
-                       [&](const ConfigKey& bound) { return bound.name == key; });
+    return std::ranges::count(bind_method(name).keys, key, &ConfigKey::name) > 0;
   });
 }
 

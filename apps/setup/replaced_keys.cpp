@@ -44,8 +44,7 @@ struct Layer {
   /// Whether the key was known then, and given as it still is in `whole`.
   bool knew(const std::string& key, const Config& whole) const {
     return given.given(key) && given.where(key) == whole.where(key) &&
-           std::any_of(known.begin(), known.end(),
-                       [&](const ConfigKey& bound) { return bound.name == key; });
+           std::ranges::count(known, key, &ConfigKey::name) > 0;
   }
 };
 
@@ -72,8 +71,8 @@ std::vector<std::string> finish(Config& config, const std::string& methods) {
         layers.emplace();
         for (const Config& earlier : config.earlier()) layers->emplace_back(earlier);
       }
-      const bool knew = std::any_of(layers->begin(), layers->end(),
-                                    [&](const Layer& layer) { return layer.knew(key, config); });
+      const bool knew =
+          std::ranges::any_of(*layers, [&](const Layer& layer) { return layer.knew(key, config); });
       if (!knew) throw explained(unknown, config, methods);
       fallen += concat(fallen.empty() ? "" : ", ", key, " (", config.where(key), ")");
       config.forget(key);

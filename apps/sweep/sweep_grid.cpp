@@ -127,9 +127,7 @@ class Binder {
   }
 
   size_t axis_of(const std::string& key) const {
-    const auto found = std::find_if(axes_.begin(), axes_.end(),
-                                    [&](const SweepAxis& axis) { return axis.key == key; });
-    return static_cast<size_t>(found - axes_.begin());
+    return static_cast<size_t>(std::ranges::find(axes_, key, &SweepAxis::key) - axes_.begin());
   }
 
   std::span<const SweepAxis> axes_;

@@ -110,8 +110,7 @@ std::string origins(std::span<const SweepResult> results) {
   for (const SweepResult& result : results) {
     const std::string origin =
         fmt::format("program {}, computed with: {}", result.version, result.summary.numerics);
-    auto found = std::find_if(counts.begin(), counts.end(),
-                              [&](const auto& count) { return count.first == origin; });
+    auto found = std::ranges::find(counts, origin, &std::pair<std::string, size_t>::first);
     if (found == counts.end()) found = counts.insert(found, {origin, 0});
     ++found->second;
   }

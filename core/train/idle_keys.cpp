@@ -11,8 +11,7 @@ std::vector<std::string> forget_idle_keys(Config& config, const std::string& wha
   const auto values = config.given_values();
   const std::map<std::string, std::string> given(values.begin(), values.end());
   for (const ConfigKey& key : all) {
-    const bool bound = std::ranges::any_of(
-        config.keys(), [&](const ConfigKey& own) { return own.name == key.name; });
+    const bool bound = std::ranges::count(config.keys(), key.name, &ConfigKey::name) > 0;
     if (bound || !config.given(key.name)) continue;
     if (given.at(key.name) != key.initial)
       idle += concat(idle.empty() ? "" : ", ", key.name, " (", config.where(key.name), ")");

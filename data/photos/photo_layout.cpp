@@ -25,9 +25,7 @@ bool is_folder(const fs::path& path) {
 /// Throws Error if there are folders beside train that belong to no known layout.
 void check_beside_train(const fs::path& base) {
   for (const std::string& name : folders_in(base.string())) {
-    const bool known =
-        name == "train" ||
-        std::find(std::begin(kTestFolders), std::end(kTestFolders), name) != std::end(kTestFolders);
+    const bool known = name == "train" || std::ranges::count(kTestFolders, name) > 0;
     WISP_CHECK(known, base.string(), ": train and ", name,
                " are beside each other; if train is the training set, only val, validation or test "
                "may be beside it; if it is a class, give the folder another name");

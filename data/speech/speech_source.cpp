@@ -91,7 +91,7 @@ Splits SpeechSource::open(DType compute) const {
   const auto examples = [&](Split split, AudioAugment augment) -> std::unique_ptr<Examples> {
     auto [all, notices] = utterances(split);
     for (std::string& notice : notices)
-      if (std::find(splits.notices.begin(), splits.notices.end(), notice) == splits.notices.end())
+      if (std::ranges::count(splits.notices, notice) == 0)
         splits.notices.push_back(std::move(notice));
     if (all.empty() && split == Split::validation) return nullptr;
     WISP_CHECK(!all.empty(), name(), ": data.", name_of(split), " is empty, expected some data");

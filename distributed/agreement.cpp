@@ -1,7 +1,6 @@
 #include "distributed/agreement.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "core/base/error.h"

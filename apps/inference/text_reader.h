@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "apps/inference/inference.h"
 #include "data/text/vocabulary.h"

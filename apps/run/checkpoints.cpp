@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <memory>
-#include <optional>
 #include <set>
 #include <sstream>
 #include <string_view>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "distributed/exchange/message_traffic.h"
 #include "distributed/gossip/told_unit.h"

@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "apps/run/run_facts.h"
 #include "apps/run/summary.h"

@@ -2,7 +2,6 @@
 // a time; different photos on any threads.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "data/decoding/image_header.h"

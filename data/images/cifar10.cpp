@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <span>
-#include <utility>
 
 #include "core/base/error.h"
 #include "data/images/image_source.h"

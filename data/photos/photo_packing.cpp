@@ -1,7 +1,6 @@
 #include "data/photos/photo_packing.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "core/base/error.h"

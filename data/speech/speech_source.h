@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "data/data_source.h"
 #include "data/speech/speech_examples.h"

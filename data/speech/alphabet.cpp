@@ -44,11 +44,6 @@ Alphabet::Alphabet(std::string_view characters) : names_{kBlank} {
   WISP_CHECK(size() > 1, "an alphabet of no characters");
 }
 
-int32_t Alphabet::space() const {
-  const auto found = numbers_.find(" ");
-  return found == numbers_.end() ? 0 : found->second;
-}
-
 std::vector<int32_t> Alphabet::labels(std::string_view text) const {
   check_utf8(text);
   const std::string line = in_one_line(text);
@@ -71,12 +66,6 @@ std::vector<int32_t> Alphabet::labels(std::string_view text) const {
   WISP_CHECK(unknown.empty(), "\"", line, "\" has ", list, ", expected characters of \"", expected,
              "\"");
   return labels;
-}
-
-std::string Alphabet::text(std::span<const int32_t> labels) const {
-  std::string text;
-  for (const int32_t label : labels) text += names_.at(static_cast<size_t>(label));
-  return text;
 }
 
 }  // namespace wisp

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,15 +23,11 @@ class Alphabet {
   int64_t size() const { return static_cast<int64_t>(names_.size()); }
   /// The character of each label; kBlank for the blank.
   const std::vector<std::string>& names() const { return names_; }
-  /// The label of the space, or 0 if the alphabet has none.
-  int32_t space() const;
 
   /// The labels of a text. White space counts as one space, and is dropped at both ends. An ASCII
   /// letter that the alphabet has only in the other case is read as that. Throws Error that names
   /// each character that is not in the alphabet.
   std::vector<int32_t> labels(std::string_view text) const;
-  /// The text of labels: the inverse of labels().
-  std::string text(std::span<const int32_t> labels) const;
 
  private:
   std::vector<std::string> names_;

@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "apps/speech/words.h"
 #include "core/base/error.h"
 #include "core/io/output_file.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {

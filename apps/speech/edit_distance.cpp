@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "apps/speech/words.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {

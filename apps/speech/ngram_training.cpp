@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/speech/words.h"
 #include "core/base/error.h"
 #include "core/io/utf8.h"
 

@@ -12,4 +12,7 @@ void check_utf8(std::string_view text);
 /// The characters of a valid UTF-8 text, as views of it.
 std::vector<std::string_view> characters_of(std::string_view text);
 
+/// The words of `line` between ASCII white space, in order, as views of `line`.
+std::vector<std::string_view> split_words(std::string_view line);
+
 }  // namespace wisp

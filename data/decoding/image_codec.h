@@ -1,13 +1,20 @@
-// Decoding and encoding of pictures by OpenCV. In a build without OpenCV the functions throw Error.
-// Any thread may call.
+// Decoding and encoding of pictures by OpenCV. In a build without OpenCV the functions throw
+// MissingLibrary. Any thread may call.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "core/base/error.h"
 #include "core/tensor/tensor.h"
 
 namespace wisp {
+
+/// The error of a build without a library that a file needs. The file itself may be sound.
+class MissingLibrary : public Error {
+ public:
+  using Error::Error;
+};
 
 /// What becomes of the EXIF orientation: pixels are turned by it, or stay as they are stored.
 enum class Orientation { applied, ignored };

@@ -1,5 +1,4 @@
 #include "data/decoding/image_codec.h"
-#include "data/decoding/missing_library.h"
 
 namespace wisp {
 namespace {

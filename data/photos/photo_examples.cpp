@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
-#include "data/decoding/missing_library.h"
+#include "data/decoding/image_codec.h"
 
 namespace wisp {
 

@@ -8,7 +8,6 @@
 #include "core/base/work_queue.h"
 #include "core/io/input_file.h"
 #include "data/decoding/image_codec.h"
-#include "data/decoding/missing_library.h"
 #include "data/decoding/photo.h"
 #include "data/decoding/ppm.h"
 #include "data/decoding/resample_image.h"

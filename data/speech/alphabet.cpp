@@ -19,15 +19,9 @@ std::string other_case(std::string_view character) {
 /// The text with each run of white space as one space, and none at both ends.
 std::string in_one_line(std::string_view text) {
   std::string line;
-  bool gap = false;
-  for (const char c : text) {
-    if (std::string_view(" \t\r\n\v\f").find(c) != std::string_view::npos) {
-      gap = !line.empty();
-    } else {
-      if (gap) line += ' ';
-      gap = false;
-      line += c;
-    }
+  for (const std::string_view word : split_words(text)) {
+    if (!line.empty()) line += ' ';
+    line += word;
   }
   return line;
 }

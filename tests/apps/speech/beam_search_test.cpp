@@ -7,7 +7,7 @@
 #include <map>
 
 #include "apps/speech/ngram_training.h"
-#include "apps/speech/words.h"
+#include "core/io/utf8.h"
 #include "core/random.h"
 #include "tests/support/error_of.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "apps/speech/words.h"
+#include "core/io/utf8.h"
 #include "core/random.h"
 
 namespace wisp {

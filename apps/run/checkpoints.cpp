@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -11,6 +10,7 @@
 
 #include "apps/run/saved_files.h"
 #include "core/base/error.h"
+#include "core/base/number.h"
 #include "core/copy.h"
 #include "core/io/checkpoint.h"
 #include "core/io/input_file.h"
@@ -29,11 +29,9 @@ std::string fact(const CheckpointFacts& facts, const std::string& name) {
 
 template <class T>
 T number(std::string_view text, const std::string& name) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  WISP_CHECK(error == std::errc() && end == text.data() + text.size(),
-             "the checkpoint's manifest says ", name, " = '", text, "', expected a number");
-  return value;
+  const std::optional<T> value = number_in<T>(text);
+  WISP_CHECK(value, "the checkpoint's manifest says ", name, " = '", text, "', expected a number");
+  return *value;
 }
 
 template <class T>

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/number.h"
 #include "core/io/output_file.h"
 #include "core/io/utf8.h"
 
@@ -148,21 +148,14 @@ class ArpaReader {
     if (read != count) fail(concat(read, " ", length, "-grams"), all);
   }
 
-  template <class T>
-  static std::optional<T> number(std::string_view text) {
-    T value{};
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
-  }
   static std::optional<int64_t> only_number(std::string_view text) {
     const std::vector<std::string_view> parts = split_words(text);
-    return parts.size() == 1 ? number<int64_t>(parts[0]) : std::nullopt;
+    return parts.size() == 1 ? number_in<int64_t>(parts[0]) : std::nullopt;
   }
   /// Parses a weight. Some programs write -inf for log10 of 0, or a sign before all numbers.
   float weight(std::string_view text) const {
     const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
-    const double value = number<double>(text.substr(plus ? 1 : 0)).value_or(NAN);
+    const double value = number_in<double>(text.substr(plus ? 1 : 0)).value_or(NAN);
     const auto weight = static_cast<float>(value);
     if (value < 0.0 && std::isinf(weight)) return NgramModel::kNever;
     if (!std::isfinite(weight)) fail(shown(text), "a finite number");

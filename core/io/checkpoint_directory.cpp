@@ -1,7 +1,6 @@
 #include "core/io/checkpoint_directory.h"
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/number.h"
 #include "core/io/checksum.h"
 #include "core/io/output_file.h"
 
@@ -124,9 +124,7 @@ int64_t step_of(std::string_view name) {
   if (name.ends_with(kOldSuffix)) name.remove_suffix(std::strlen(kOldSuffix));
   if (!name.starts_with(kStepPrefix)) return -1;
   name.remove_prefix(std::strlen(kStepPrefix));
-  int64_t step = -1;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
-  return error == std::errc() && end == name.data() + name.size() ? step : -1;
+  return number_in<int64_t>(name).value_or(-1);
 }
 
 }  // namespace

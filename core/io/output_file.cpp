@@ -6,12 +6,12 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/number.h"
 
 namespace wisp {
 namespace {
@@ -25,10 +25,7 @@ int own_descriptor(const fs::path& path) {
   std::error_code failure;
   const fs::path folder = fs::canonical(path.parent_path(), failure);
   if (failure || folder != fs::canonical("/proc/self/fd", failure) || failure) return -1;
-  const std::string name = path.filename();
-  int number = -1;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? number : -1;
+  return number_in<int>(path.filename().string()).value_or(-1);
 }
 
 /// The path with its links resolved; its end need not exist. /proc/self/fd/N is kept.

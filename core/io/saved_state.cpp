@@ -1,21 +1,11 @@
 #include "core/io/saved_state.h"
 
-#include <charconv>
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/number.h"
 
 namespace wisp {
-namespace {
-
-std::optional<int64_t> whole_number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-}  // namespace
 
 std::string part_name(const TensorPart& part) {
   return concat(part.whole, "[", part.begin, ":", part.end, "]");
@@ -26,8 +16,8 @@ std::optional<TensorPart> part_of_name(const std::string& name) {
   const size_t open = text.rfind('['), colon = text.rfind(':');
   if (open == std::string::npos || colon == std::string::npos || colon < open || text.back() != ']')
     return std::nullopt;
-  const auto begin = whole_number(text.substr(open + 1, colon - open - 1));
-  const auto end = whole_number(text.substr(colon + 1, text.size() - colon - 2));
+  const auto begin = number_in<int64_t>(text.substr(open + 1, colon - open - 1));
+  const auto end = number_in<int64_t>(text.substr(colon + 1, text.size() - colon - 2));
   if (!begin || !end || *begin < 0 || *end < *begin) return std::nullopt;
   return TensorPart{name.substr(0, open), *begin, *end};
 }

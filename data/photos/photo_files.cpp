@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <set>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/number.h"
 #include "core/io/input_file.h"
 #include "data/decoding/image_file.h"
 #include "data/files_below.h"
@@ -34,12 +34,9 @@ bool is_photo(const fs::path& path) {
 int32_t class_of(std::string_view text, const std::unordered_map<std::string, int32_t>& numbers) {
   const auto found = numbers.find(std::string(text));
   if (found != numbers.end()) return found->second;
-  int32_t number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  WISP_CHECK(error == std::errc() && end == text.data() + text.size() && number >= 0 &&
-                 number < std::ssize(numbers),
-             "class '", text, "', expected a class folder's name, or a number from 0 to ",
-             std::ssize(numbers) - 1);
+  const int32_t number = number_in<int32_t>(text).value_or(-1);
+  WISP_CHECK(number >= 0 && number < std::ssize(numbers), "class '", text,
+             "', expected a class folder's name, or a number from 0 to ", std::ssize(numbers) - 1);
   return number;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/number.h"
 
 namespace wisp {
 namespace {
@@ -77,11 +78,9 @@ std::optional<std::string_view> sphere_field(std::string_view header, std::strin
 
 uint64_t sphere_number(std::string_view header, std::string_view name) {
   const std::string_view text = sphere_field(header, name).value_or("");
-  uint32_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  WISP_CHECK(failure == std::errc() && end == text.data() + text.size(), "its SPHERE header has '",
-             text, "' for ", name, ", expected a number");
-  return value;
+  const std::optional<uint32_t> value = number_in<uint32_t>(text);
+  WISP_CHECK(value, "its SPHERE header has '", text, "' for ", name, ", expected a number");
+  return *value;
 }
 
 /// The header is text; its second line is its length.

@@ -1,7 +1,6 @@
 #include "data/speech/manifest.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -9,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/number.h"
 #include "core/io/input_file.h"
 
 namespace wisp {
@@ -46,11 +46,9 @@ Utterance utterance_of(const Fields& fields, const fs::path& folder, Texts texts
                       .speaker = value("speaker")};
   if (utterance.id.empty()) utterance.id = fs::path(utterance.audio).stem().string();
   if (const std::string text = value("duration"); !text.empty()) {
-    const char* end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data(), end, utterance.seconds);
-    WISP_CHECK(failure == std::errc() && stop == end && std::isfinite(utterance.seconds) &&
-                   utterance.seconds > 0,
-               where, ": duration is \"", text, "\", expected seconds");
+    utterance.seconds = number_in<double>(text).value_or(0);
+    WISP_CHECK(std::isfinite(utterance.seconds) && utterance.seconds > 0, where, ": duration is \"",
+               text, "\", expected seconds");
   }
   std::error_code failure;  // a name may be too long
   WISP_CHECK(fs::exists(utterance.audio, failure), where, ": there is no file ", utterance.audio);

@@ -179,12 +179,10 @@ void run_codec(CodecArguments arguments) {
 void add_codec(CLI::App& bench) {
   CLI::App& command =
       *bench.add_subcommand("codec", "time encode and decode of compression methods");
-  command.footer(
-      "Examples:\n"
-      "  wisp bench codec --method dgc --numel 25000000 --ratio 0.001\n"
-      "  wisp bench codec --all --json\n"
-      "device=cuda measures on the first GPU, by the GPU's clock. device=emulated is for builds "
-      "without CUDA.");
+  command.footer(R"(Examples:
+  wisp bench codec --method dgc --numel 25000000 --ratio 0.001
+  wisp bench codec --all --json
+device=cuda measures on the first GPU, by the GPU's clock. device=emulated is for builds without CUDA.)");
   const auto arguments = std::make_shared<CodecArguments>();
   CodecBenchOptions& options = arguments->options;
   command.add_option("--method", arguments->method, "compression method");

@@ -95,14 +95,12 @@ void add_codec_lab(CLI::App& program) {
                   "number of steps in an epoch, for schedules and warm-up (default: all steps are "
                   "in epoch 0)")
       ->check(CLI::NonNegativeNumber);
-  command.footer(
-      "Example:\n"
-      "  wisp codec --method dgc compression.ratio=0.01 --in runs/a/gradients/rank_*/x.npy --out "
-      "lab\n"
-      "Writes DIR/mean.npy (the result for the optimizer, a row per step), NAME_R.npy (state NAME\n"
-      "of worker R after the last step), payload_R.bin (its payloads in the last step:\n"
-      "for each round and outlet u32 round, u32 outlet, u64 bytes, and the bytes), and\n"
-      "steps.jsonl.");
+  command.footer(R"(Example:
+  wisp codec --method dgc compression.ratio=0.01 --in runs/a/gradients/rank_*/x.npy --out lab
+Writes DIR/mean.npy (the result for the optimizer, a row per step), NAME_R.npy (state NAME
+of worker R after the last step), payload_R.bin (its payloads in the last step:
+for each round and outlet u32 round, u32 outlet, u64 bytes, and the bytes), and
+steps.jsonl.)");
   command.callback([arguments] { run_codec_lab(*arguments); });
 }
 

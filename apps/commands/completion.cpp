@@ -241,11 +241,10 @@ void add_complete(CLI::App& program) {
 
 void add_completion(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("completion", "print completions for a shell");
-  command.footer(
-      "Examples:\n"
-      "  wisp completion bash > ~/.local/share/bash-completion/completions/wisp\n"
-      "  wisp completion zsh > ~/.zsh/completions/_wisp      # a folder of $fpath\n"
-      "  wisp completion fish > ~/.config/fish/completions/wisp.fish");
+  command.footer(R"(Examples:
+  wisp completion bash > ~/.local/share/bash-completion/completions/wisp
+  wisp completion zsh > ~/.zsh/completions/_wisp      # a folder of $fpath
+  wisp completion fish > ~/.config/fish/completions/wisp.fish)");
   const auto shell = std::make_shared<std::string>();
   command.add_option("shell", *shell, "shell of the completions")
       ->required()

@@ -10,10 +10,9 @@ namespace wisp {
 
 void add_config(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("config", "check a config and print it resolved");
-  command.footer(
-      "Examples:\n"
-      "  wisp config apps/configs/cifar10_resnet20.toml workers=4\n"
-      "  wisp config --reference > docs/config.md");
+  command.footer(R"(Examples:
+  wisp config apps/configs/cifar10_resnet20.toml workers=4
+  wisp config --reference > docs/config.md)");
   const auto arguments = std::make_shared<ConfigArguments>();
   const auto reference = std::make_shared<bool>(false);
   CLI::Option& file = arguments->add_to(command);

@@ -44,11 +44,9 @@ void add_data(CLI::App& program) {
              CLI::Range(int64_t{1}, int64_t{1'000'000}))
       .needs(&write);
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(
-      "Example:\n"
-      "  wisp data apps/configs/cifar10_resnet20.toml --write pictures\n"
-      "Reads all splits in order and leaves nothing out. Training samples are augmented as in the "
-      "first epoch.");
+  command.footer(R"(Example:
+  wisp data apps/configs/cifar10_resnet20.toml --write pictures
+Reads all splits in order and leaves nothing out. Training samples are augmented as in the first epoch.)");
   command.callback([arguments] { run_data(*arguments); });
 }
 

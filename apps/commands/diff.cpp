@@ -35,11 +35,10 @@ void add_diff(CLI::App& program) {
   const auto arguments = std::make_shared<DiffArguments>();
   command.add_option("run", arguments->a, "run directory")->required();
   command.add_option("other", arguments->b, "run directory to compare with")->required();
-  command.footer(
-      "Example:\n"
-      "  wisp diff runs/dgc runs/dgc-again\n"
-      "Compares configurations, programs and the records of each step. Times are shown, but do\n"
-      "not count. Exit status: 0 equal, 1 different, 2 trouble.");
+  command.footer(R"(Example:
+  wisp diff runs/dgc runs/dgc-again
+Compares configurations, programs and the records of each step. Times are shown, but do
+not count. Exit status: 0 equal, 1 different, 2 trouble.)");
   command.callback([arguments] {
     if (const int status = run_diff(*arguments)) throw ExitStatus{status};
   });

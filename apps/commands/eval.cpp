@@ -208,13 +208,11 @@ void run_eval(const EvalArguments& arguments) {
 void add_eval(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
       "eval", "evaluate a run's checkpoint on its test set and validation split");
-  command.footer(
-      "Examples:\n"
-      "  wisp eval runs/dgc --checkpoint best\n"
-      "  wisp eval runs/own --beam 64 --lm text.arpa --alignment words.txt\n"
-      "--speakers, --beam, --lm and --alignment are for speech. They count the test set's errors "
-      "by speaker, for the likeliest\n"
-      "label of each frame and for the search.");
+  command.footer(R"(Examples:
+  wisp eval runs/dgc --checkpoint best
+  wisp eval runs/own --beam 64 --lm text.arpa --alignment words.txt
+--speakers, --beam, --lm and --alignment are for speech. They count the test set's errors by speaker, for the likeliest
+label of each frame and for the search.)");
   const auto arguments = std::make_shared<EvalArguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");

@@ -37,16 +37,15 @@ void add_export(CLI::App& program) {
   command.add_option("overrides", arguments->overrides, "keys to change: threads=2");
   command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step")
       ->capture_default_str();
-  command.footer(
-      "Examples:\n"
-      "  wisp export runs/dgc --to model.onnx\n"
-      "  wisp export runs/dgc --checkpoint best --to model.safetensors\n"
-      "An ONNX model's inputs have the data's names. For images the input is \"input\",\n"
-      "(N, C, H, W) f32, normalised as by the loader: (pixel - mean) / deviation per channel.\n"
-      "The output is \"logits\". A sequence is read one position at a time, as (1, N, ...).\n"
-      "Carried state goes in as state_0, ..., zeros at the beginning, and comes out as\n"
-      "state_0_after, ... Spectrograms are read one at a time, (1, frames, F), with any number\n"
-      "of frames.");
+  command.footer(R"(Examples:
+  wisp export runs/dgc --to model.onnx
+  wisp export runs/dgc --checkpoint best --to model.safetensors
+An ONNX model's inputs have the data's names. For images the input is "input",
+(N, C, H, W) f32, normalised as by the loader: (pixel - mean) / deviation per channel.
+The output is "logits". A sequence is read one position at a time, as (1, N, ...).
+Carried state goes in as state_0, ..., zeros at the beginning, and comes out as
+state_0_after, ... Spectrograms are read one at a time, (1, frames, F), with any number
+of frames.)");
   command.callback([arguments] { run_export(*arguments); });
 }
 

@@ -71,16 +71,12 @@ void run_generate(GenerateArguments& arguments) {
 void add_generate(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("generate", "continue a text with the model of a run of words");
-  command.footer(
-      "Examples:\n"
-      "  wisp generate runs/text\n"
-      "  wisp generate runs/text --prompt \"the company said\" --tokens 40 --temperature 0.8 "
-      "--top-k 40\n"
-      "  wisp generate runs/text --temperature 0 --json\n"
-      "Needs no data set. Without a prompt a new line begins. Unknown words of the prompt are read "
-      "as <unk>, which is never\n"
-      "drawn. --json prints an object with the model's log probabilities of the words, independent "
-      "of the temperature.");
+  command.footer(R"(Examples:
+  wisp generate runs/text
+  wisp generate runs/text --prompt "the company said" --tokens 40 --temperature 0.8 --top-k 40
+  wisp generate runs/text --temperature 0 --json
+Needs no data set. Without a prompt a new line begins. Unknown words of the prompt are read as <unk>, which is never
+drawn. --json prints an object with the model's log probabilities of the words, independent of the temperature.)");
   const auto arguments = std::make_shared<GenerateArguments>();
   GenerateOptions& options = arguments->options;
   arguments->run.add_to(command);

@@ -36,12 +36,10 @@ void add_import(CLI::App& program) {
   arguments->config.add_to(command);
   command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");
   command.add_flag("--overwrite", arguments->overwrite, "replace the run in --out");
-  command.footer(
-      "Example:\n"
-      "  wisp import resnet50.safetensors CONFIG.toml --out runs/resnet50\n"
-      "The config has the model, data and workers. To fine-tune, also with another number of "
-      "classes, train\n"
-      "with model.init=FILE instead.");
+  command.footer(R"(Example:
+  wisp import resnet50.safetensors CONFIG.toml --out runs/resnet50
+The config has the model, data and workers. To fine-tune, also with another number of classes, train
+with model.init=FILE instead.)");
   command.callback([arguments] { run_import(*arguments); });
 }
 

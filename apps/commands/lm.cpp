@@ -62,13 +62,11 @@ void add_lm(CLI::App& program) {
              CLI::Range(1, 10));
   command.add_option("--out", arguments->out, "file to write, in ARPA format");
   command.add_option("--perplexity", arguments->perplexity, "text to score, sentence by sentence");
-  command.footer(
-      "Examples:\n"
-      "  wisp lm my.txt --out text.arpa\n"
-      "  wisp lm my.txt --order 2 --perplexity other.txt\n"
-      "The model uses interpolated Kneser-Ney smoothing. Words are separated by white space and "
-      "kept as written. Words that the\n"
-      "text does not have are scored as <unk>.");
+  command.footer(R"(Examples:
+  wisp lm my.txt --out text.arpa
+  wisp lm my.txt --order 2 --perplexity other.txt
+The model uses interpolated Kneser-Ney smoothing. Words are separated by white space and kept as written. Words that the
+text does not have are scored as <unk>.)");
   command.callback([arguments] { run_lm(*arguments); });
 }
 

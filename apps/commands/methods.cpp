@@ -36,13 +36,11 @@ std::string describe_method(const std::string& name) {
 void add_methods(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("methods", "list the compression methods, or describe one");
-  command.footer(
-      "Examples:\n"
-      "  wisp methods dgc\n"
-      "  wisp methods --matrix\n"
-      "The matrix has a column for each choice. All else is sgd (adamw where a method needs it), "
-      "f32, scope layer and 4 workers.\n"
-      "(yes) means that it runs with a remark, printed below.");
+  command.footer(R"(Examples:
+  wisp methods dgc
+  wisp methods --matrix
+The matrix has a column for each choice. All else is sgd (adamw where a method needs it), f32, scope layer and 4 workers.
+(yes) means that it runs with a remark, printed below.)");
   const auto method = std::make_shared<std::string>();
   const auto matrix = std::make_shared<bool>(false);
   CLI::Option& name = *command.add_option("method", *method, "the method to describe");

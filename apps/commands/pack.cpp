@@ -95,14 +95,12 @@ void add_pack(CLI::App& program) {
              CLI::Range(1, 100));
   command.add_flag("--raw", options.raw, "store pixels without compression; needs --side");
   add_number(command, "--jobs", options.jobs, "number of threads", CLI::Range(1, 1024));
-  command.footer(
-      "Examples:\n"
-      "  wisp pack my_photos shards --side 512 --jobs 2\n"
-      "  wisp train apps/configs/photos_resnet18.toml data.path=shards\n"
-      "Photos are packed in a random order. Files that are smaller keep their bytes, and so do "
-      "damaged ones, which are\n"
-      "named if they had to be scaled. A stopped command leaves no part of a set; the same command "
-      "goes on with what\nis missing.");
+  command.footer(R"(Examples:
+  wisp pack my_photos shards --side 512 --jobs 2
+  wisp train apps/configs/photos_resnet18.toml data.path=shards
+Photos are packed in a random order. Files that are smaller keep their bytes, and so do damaged ones, which are
+named if they had to be scaled. A stopped command leaves no part of a set; the same command goes on with what
+is missing.)");
   command.callback([arguments] { run_pack(*arguments); });
 }
 

@@ -30,14 +30,11 @@ void add_plan(CLI::App& program) {
   arguments->config.add_to(command);
   command.add_flag("--dry")->group("");  // accepted from older command lines; not in --help
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(
-      "Example:\n"
-      "  wisp plan apps/configs/cifar10_resnet20.toml workers=4 compression.method=dgc\n"
-      "It measures nothing. Of a data set it reads only the vocabulary of a text.\n"
-      "Bytes are those of a step on the busiest worker, at the capacities of its messages, without "
-      "the 16 bytes of the status.\n"
-      "A layer counts as a unit of its own, with a mean where steps differ. The totals count the "
-      "actual units.");
+  command.footer(R"(Example:
+  wisp plan apps/configs/cifar10_resnet20.toml workers=4 compression.method=dgc
+It measures nothing. Of a data set it reads only the vocabulary of a text.
+Bytes are those of a step on the busiest worker, at the capacities of its messages, without the 16 bytes of the status.
+A layer counts as a unit of its own, with a mean where steps differ. The totals count the actual units.)");
   command.callback([arguments] { run_plan(*arguments); });
 }
 

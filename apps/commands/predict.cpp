@@ -55,15 +55,12 @@ void run_predict(PredictArguments& arguments) {
 
 void add_predict(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("predict", "classify photos with a run's model");
-  command.footer(
-      "Examples:\n"
-      "  wisp predict runs/dgc cat.jpg dog.png\n"
-      "  wisp predict runs/dgc --json --top 10 cat.jpg\n"
-      "  wisp predict runs/dgc threads=1 cat.jpg dog.png\n"
-      "Needs no data set. The largest centred part of a photo with the images' aspect ratio is "
-      "scaled to their size.\n"
-      "--json prints one object per line. A file that cannot be read is reported and skipped, and "
-      "the exit status is 1.");
+  command.footer(R"(Examples:
+  wisp predict runs/dgc cat.jpg dog.png
+  wisp predict runs/dgc --json --top 10 cat.jpg
+  wisp predict runs/dgc threads=1 cat.jpg dog.png
+Needs no data set. The largest centred part of a photo with the images' aspect ratio is scaled to their size.
+--json prints one object per line. A file that cannot be read is reported and skipped, and the exit status is 1.)");
   const auto arguments = std::make_shared<PredictArguments>();
   arguments->run.add_to(command, "photos: JPEG, PNG, ...");
   add_number(command, "--top", arguments->top, "number of classes printed for each photo",

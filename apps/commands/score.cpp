@@ -53,14 +53,11 @@ void run_score(AskedRun& asked) {
 void add_score(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("score", "print the perplexity of a text for a run of words");
-  command.footer(
-      "Examples:\n"
-      "  wisp score runs/text my.txt\n"
-      "  wisp score runs/text my.txt --checkpoint best --json\n"
-      "Needs no data set. Reads the UTF-8 text from beginning to end in one column. Each word "
-      "except the first is scored once,\n"
-      "given all words before it; the end of a line (<eos>) is a word. Unknown words are scored as "
-      "<unk>.");
+  command.footer(R"(Examples:
+  wisp score runs/text my.txt
+  wisp score runs/text my.txt --checkpoint best --json
+Needs no data set. Reads the UTF-8 text from beginning to end in one column. Each word except the first is scored once,
+given all words before it; the end of a line (<eos>) is a word. Unknown words are scored as <unk>.)");
   const auto arguments = std::make_shared<AskedRun>();
   arguments->add_to(command, "UTF-8 text");
   command.callback([arguments] { run_score(*arguments); });

@@ -42,13 +42,11 @@ void add_sweep(CLI::App& program) {
   command.add_option("--out", arguments->out,
                      "directory of the runs (default: runs/NAME-sweep of the config)");
   add_number(command, "--jobs", arguments->jobs, "number of runs at a time", CLI::PositiveNumber);
-  command.footer(
-      "Example:\n"
-      "  wisp sweep apps/configs/cifar10_resnet20.toml compression.method=none,topk,dgc "
-      "compression.ratio=0.01,0.001 seed=1,2,3 --out runs/ratios\n"
-      "A key that a combination does not have (compression.ratio without a sparse method) is\n"
-      "left out there. The same command continues a stopped sweep. Writes OUT/sweep.csv, a row\n"
-      "per run, and OUT/sweep.md, mean and standard deviation over the seeds.");
+  command.footer(R"(Example:
+  wisp sweep apps/configs/cifar10_resnet20.toml compression.method=none,topk,dgc compression.ratio=0.01,0.001 seed=1,2,3 --out runs/ratios
+A key that a combination does not have (compression.ratio without a sparse method) is
+left out there. The same command continues a stopped sweep. Writes OUT/sweep.csv, a row
+per run, and OUT/sweep.md, mean and standard deviation over the seeds.)");
   command.callback([arguments] { run_sweep(*arguments); });
 }
 

@@ -78,13 +78,11 @@ void add_table(CLI::App& program) {
       .add_flag("--show", arguments->show,
                 "print the table from the runs that are there; train nothing")
       ->excludes(dry);
-  command.footer(
-      "Example:\n"
-      "  wisp table dgc-cifar10 --data DIR\n"
-      "Trains each row with each seed, compares it with the dense run of the same seed, and "
-      "writes\n"
-      "OUT/TABLE-SCALE/table.md, table.html and results.csv. The same command goes on where a\n"
-      "table was stopped.");
+  command.footer(R"(Example:
+  wisp table dgc-cifar10 --data DIR
+Trains each row with each seed, compares it with the dense run of the same seed, and writes
+OUT/TABLE-SCALE/table.md, table.html and results.csv. The same command goes on where a
+table was stopped.)");
   command.callback([arguments] { run_table(*arguments); });
 }
 

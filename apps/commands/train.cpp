@@ -43,16 +43,12 @@ void run_train(const TrainArguments& arguments) {
 
 void add_train(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("train", "train the model of a config");
-  command.footer(
-      "Examples:\n"
-      "  wisp train apps/configs/cifar10_resnet20.toml data.path=DIR --out runs/dense\n"
-      "  wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out "
-      "runs/dgc\n"
-      "  wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out "
-      "runs/dgc --resume\n"
-      "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 finish and save the current step. A second "
-      "Ctrl-C or SIGTERM, or any of\n"
-      "them before the first step, ends the run at once.");
+  command.footer(R"(Examples:
+  wisp train apps/configs/cifar10_resnet20.toml data.path=DIR --out runs/dense
+  wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out runs/dgc
+  wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out runs/dgc --resume
+Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 finish and save the current step. A second Ctrl-C or SIGTERM, or any of
+them before the first step, ends the run at once.)");
   const auto arguments = std::make_shared<TrainArguments>();
   arguments->config.add_to(command);
   command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");

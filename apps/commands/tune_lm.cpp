@@ -70,11 +70,9 @@ void run_tune_lm(TuneLmArguments& arguments) {
 void add_tune_lm(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
       "tune-lm", "choose the weights of an n-gram model of words on a run's validation split");
-  command.footer(
-      "Example:\n"
-      "  wisp tune-lm runs/own --lm text.arpa\n"
-      "Searches with each pair of --alphas and --betas. wisp eval and wisp transcribe take the "
-      "pair with the fewest errors.");
+  command.footer(R"(Example:
+  wisp tune-lm runs/own --lm text.arpa
+Searches with each pair of --alphas and --betas. wisp eval and wisp transcribe take the pair with the fewest errors.)");
   const auto arguments = std::make_shared<TuneLmArguments>();
   arguments->run.add_to(command);
   arguments->beam.add_search_to(command).required();

@@ -69,10 +69,6 @@ std::string Shape::str() const {
   return text + ")";
 }
 
-bool Shape::operator==(const Shape& other) const {
-  return rank_ == other.rank_ && extents_ == other.extents_;
-}
-
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.str(); }
 
 }  // namespace wisp

@@ -34,8 +34,7 @@ class Shape {
   /// (n, extents …), the shape of n stacked tensors. Throws Error beyond kMaxRank.
   Shape stacked(int64_t n) const;
   std::string str() const;
-  bool operator==(const Shape& other) const;
-  bool operator!=(const Shape& other) const { return !(*this == other); }
+  bool operator==(const Shape&) const = default;
 
  private:
   std::array<int64_t, kMaxRank> extents_{};

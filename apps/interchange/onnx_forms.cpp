@@ -134,23 +134,19 @@ std::string OnnxForms::shaped(const std::string& value, const Extents& to) {
 }
 
 std::string OnnxForms::integers(const Ints& values) {
-  const std::string name = concat("integers_", graph_.initializers.size());
   const Tensor tensor({static_cast<int64_t>(values.size())}, DType::i64);
   std::copy(values.begin(), values.end(), tensor.data<int64_t>());
-  graph_.initializers.emplace_back(name, tensor);
-  return name;
+  return constant("integers", tensor);
 }
 
 std::string OnnxForms::scalar(double value) {
-  const std::string name = concat("scalar_", graph_.initializers.size());
   const Tensor tensor({}, DType::f64);
   tensor.data<double>()[0] = value;
-  graph_.initializers.emplace_back(name, tensor);
-  return name;
+  return constant("scalar", tensor);
 }
 
-std::string OnnxForms::matrix(const Tensor& values) {
-  const std::string name = concat("matrix_", graph_.initializers.size());
+std::string OnnxForms::constant(const char* kind, const Tensor& values) {
+  const std::string name = concat(kind, "_", graph_.initializers.size());
   graph_.initializers.emplace_back(name, values);
   return name;
 }
@@ -212,9 +208,9 @@ std::string OnnxForms::global_avg_pool(const TracedOp& op) {
 /// ONNX has no windows of unequal sizes, so the means along each axis are a product with a matrix.
 std::string OnnxForms::adaptive_avg_pool(const TracedOp& op) {
   const Shape &from = op.shape(0), &to = op.small.output.shape();
-  const std::string rows =
-      node("MatMul", {matrix(window_means(from[1], to[1], /*by_row=*/true)), in(op, 0)});
-  return node("MatMul", {rows, matrix(window_means(from[2], to[2], /*by_row=*/false))});
+  const std::string rows = node(
+      "MatMul", {constant("matrix", window_means(from[1], to[1], /*by_row=*/true)), in(op, 0)});
+  return node("MatMul", {rows, constant("matrix", window_means(from[2], to[2], /*by_row=*/false))});
 }
 
 /// In ONNX an id outside the table is an error or another row, not zeros.

@@ -73,7 +73,7 @@ class OnnxForms {
   std::string shaped(const std::string& value, const Extents& to);
   std::string integers(const std::vector<int64_t>& values);
   std::string scalar(double value);
-  std::string matrix(const Tensor& values);
+  std::string constant(const char* kind, const Tensor& values);
   std::string node(const char* type, std::vector<std::string> inputs,
                    std::vector<OnnxAttribute> attributes = {});
   static std::vector<OnnxAttribute> window(const TracedOp& op);

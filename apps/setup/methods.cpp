@@ -1,5 +1,7 @@
 #include "apps/setup/methods.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,13 +12,6 @@
 
 namespace wisp {
 namespace {
-
-/// "a, b"
-std::string joined(std::span<const std::string> names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return list;
-}
 
 CompressorSetup setup_of(const TrainOptions& options) {
   const OptimizerRecipe& recipe = options.optimizer.recipe;
@@ -35,7 +30,7 @@ const CompressorRegistry::Entry& find_compressor(const Config& config, const std
       " exchanges the weights of the whole run, so a rule of compression.policy cannot choose "
       "it; set it as compression.method");
   throw Error(concat("unknown compression.method (", config.where("compression.method"), ") '",
-                     name, "'; known: ", joined(method_names())));
+                     name, "'; known: ", fmt::format("{}", fmt::join(method_names(), ", "))));
 }
 
 /// The synchronizer that `name` stands for; null for gradient averaging.

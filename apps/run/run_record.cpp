@@ -45,10 +45,8 @@ StepRow step_row(const json& row, const std::string& metric) {
 }
 
 EpochRow epoch_row(const json& row, const std::string& metric) {
-  return {row.at("step").get<int64_t>(),   number(row, "seconds"),
-          number(row, "bytes_sent_total"), number(row, "train_loss"),
-          number(row, "train_" + metric),  number(row, "validation_" + metric),
-          number(row, "test_" + metric)};
+  return {row.at("step").get<int64_t>(), number(row, "seconds"), number(row, "bytes_sent_total"),
+          number(row, "validation_" + metric), number(row, "test_" + metric)};
 }
 
 template <class Row>

@@ -27,8 +27,7 @@ struct StepRow {
 struct EpochRow {
   int64_t step = 0;
   double seconds = 0.0, bytes_sent_total = 0.0;
-  double train_loss = 0.0;
-  double train_metric = 0.0, validation_metric = 0.0, test_metric = 0.0;  // the first metric's
+  double validation_metric = 0.0, test_metric = 0.0;  // the first metric's
 };
 
 /// A span of trace.json.

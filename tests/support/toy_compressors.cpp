@@ -214,6 +214,7 @@ class Tree final : public Toy {
   }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
     Message message{.kind = Collective::pair, .bytes = spec.numel * kFloat, .variable = variable_};
+    if (info.ranks == 1) return message;
     const bool up = round < height(info);
     const int reach = 1 << (up ? round : 2 * height(info) - 1 - round);
     const bool upper = info.rank % (2 * reach) == 0 && info.rank + reach < info.ranks;

@@ -71,7 +71,7 @@ BEGIN {
   rooms["apps/train"] = rooms["apps/interchange"] = "apps apps/setup apps/run apps/inference"
   rooms["apps/report"] = "apps apps/run"
   rooms["apps/report/page"] = "apps/run apps/report"
-  rooms["apps/table"] = "apps apps/setup apps/run apps/lab apps/report apps/report/page apps/sweep"
+  rooms["apps/table"] = "apps apps/setup apps/run apps/report apps/report/page apps/sweep"
   rooms["apps/commands"] = "apps apps/setup apps/run apps/speech apps/inference apps/train apps/interchange apps/lab apps/survey apps/reference " \
     "apps/report apps/report/page apps/sweep apps/table"
 }

@@ -22,7 +22,7 @@ struct TableArguments {
 void run_table(const TableArguments& arguments) {
   std::string name = arguments.name;
   std::vector<std::string> overrides = arguments.overrides;
-  if (name.find('=') != name.npos && !name.ends_with(".toml"))
+  if (name.find('=') != name.npos && name.find('/') == name.npos && !name.ends_with(".toml"))
     overrides.insert(overrides.begin(), std::exchange(name, ""));
   if (!arguments.data.empty()) overrides.insert(overrides.begin(), "data.path=" + arguments.data);
   TableRequest request;
@@ -38,7 +38,12 @@ void run_table(const TableArguments& arguments) {
   const auto end = [](int status) {
     if (status != 0) throw ExitStatus{status};
   };
-  if (name.empty()) return end(list_tables(request, arguments.dry, load));
+  if (name.empty()) {
+    WISP_CHECK(arguments.dry || overrides.empty(), "the list of tables trains nothing: overrides ",
+               "and --data are for --dry or for a table");
+    WISP_CHECK(arguments.seeds == 0, "--seeds is for a table");
+    return end(list_tables(request, arguments.dry, load));
+  }
   TableFile table = TableFile::read(find_table(name));
   if (arguments.seeds > 0) {
     table.seeds.clear();
@@ -59,8 +64,9 @@ void add_table(CLI::App& program) {
   command.add_option("overrides", arguments->overrides,
                      "keys of all rows: device=cuda train.epochs=5");
   command.add_option("--data", arguments->data, "folder of the data set (data.path)");
-  command.add_option("--scale", arguments->scale,
-                     "small or paper (default: the table's first scale)");
+  command
+      .add_option("--scale", arguments->scale, "small or paper (default: the table's first scale)")
+      ->check(CLI::IsMember({"small", "paper"}));
   command.add_option("--out", arguments->out, "directory of the tables and their runs")
       ->capture_default_str();
   command

@@ -43,9 +43,8 @@ struct LabSummary {
 ///   NAME_R.npy      rank R's state NAME after the last step, in the shape of the layer or the
 ///                   unit; NAME.npy if all ranks share it
 ///   payload_R.bin   rank R's payloads in the last step: for each of them u32 round, u32 outlet
-///   (the
-///                   destination of an all_to_all, else 0), u64 bytes, little-endian, then the
-///                   bytes; empty if that step was dense
+///                   (the destination of an all_to_all, else 0), u64 bytes, little-endian, then
+///                   the bytes; empty if that step was dense
 ///   steps.jsonl     an object per step: bytes by rank as in StepCost, error |mean - true| /
 ///                   |true| and cosine against the true mean (null where undefined), ranks whose
 ///                   gradient was not finite or too_large, norms of the per-element states by rank

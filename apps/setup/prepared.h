@@ -61,9 +61,9 @@ class Prepared {
   std::vector<std::unique_ptr<ResidentSplits>> resident_;  // one per device
 };
 
-/// Other work than training: evaluation, import, export. Calls `work` with a fresh replica in each
-/// worker that the configuration asks for, without an emulated link. Rethrows the first worker's
-/// exception as "rank R: …".
+/// Other work than training: evaluation, import, export. One thread calls it. Calls `work` with a
+/// fresh replica in each worker that the configuration asks for, without an emulated link. Rethrows
+/// the first worker's exception as "rank R: …".
 void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work);
 
 }  // namespace wisp

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/report/figure_text.h"
 #include "apps/run/run_record.h"
@@ -116,16 +117,19 @@ class StepMeter {
 
   /// Milliseconds of a step here; NaN, and a sentence on the reason, if it cannot be measured.
   double ms(const TableRow& row, const TableScale& scale, std::string& failure) {
+    std::filesystem::resize_file(log_, 0);
     std::vector<std::string> command{request_.program, "bench", "step", scale.config};
     const std::vector<std::string> overrides = overrides_of(row, scale, request_.overrides);
     command.insert(command.end(), overrides.begin(), overrides.end());
     command.insert(command.end(), {"--seconds", "1", "--steps", "1", "--json"});
     children_.start(0, std::move(command), log_);
     const int status = children_.wait().status;
-    const std::string said = last_line(log_);
-    if (status == 0) return nlohmann::json::parse(said).at("ms").get<double>();
-    failure = "Not measured: " +
-              (status == 128 + SIGKILL ? "it was killed, as where memory is full" : said);
+    std::string said = last_line(log_);
+    const auto timing = nlohmann::json::parse(said, nullptr, false);
+    if (status == 0 && timing.contains("ms")) return timing["ms"].get<double>();
+    if (said.starts_with("wisp: ")) said.erase(0, 6);
+    failure = concat("Not measured: ", status != 1 ? concat("ended with status ", status) : said);
+    if (status == 128 + SIGKILL) failure += ", as where memory is full";
     return std::nan("");
   }
   /// The exit status: 0, or 128 + the signal after which nothing should be measured.
@@ -185,12 +189,12 @@ void show_table(const TableFile& table, const TableRequest& request) {
 
 int plan_table(const TableFile& table, const TableRequest& request, const LoadConfig& load) {
   const TableScale& scale = scale_of(table, request.scale);
+  StepMeter meter(request);
   const std::vector<RowPlan> plans = plan_rows(table, scale, request.overrides, load);
   TableText text{.title = table.title,
                  .headings = {"row", "epochs", "workers", "batch", "steps", "a step", "a run"}};
   text.remarks.push_back(provenance_of(table, scale));
   double seconds = 0.0;
-  StepMeter meter(request);
   for (size_t r = 0; r < plans.size() && meter.status() == 0; ++r) {
     const RowPlan& plan = plans[r];
     std::string failure;
@@ -214,12 +218,14 @@ int plan_table(const TableFile& table, const TableRequest& request, const LoadCo
 int list_tables(const TableRequest& request, bool measure, const LoadConfig& load) {
   TableText text{.title = "Tables",
                  .headings = {"table", "published", "model", "data", "scale", "cost", "runs done"}};
-  StepMeter meter(request);
-  for (const std::string& path : known_tables()) {
-    if (meter.status() != 0) break;
+  std::optional<StepMeter> meter;
+  if (measure) meter.emplace(request);
+  const std::vector<std::string> paths = known_tables();
+  for (const std::string& path : paths) {
     const TableFile table = TableFile::read(path);
     for (const TableScale& scale : table.scales) {
       if (!request.scale.empty() && request.scale != scale.name) continue;
+      if (meter && meter->status() != 0) break;
       const std::string directory = directory_of(request.out, table, scale);
       size_t done = 0;
       for (size_t r = 0; r < table.rows.size(); ++r) {
@@ -228,18 +234,18 @@ int list_tables(const TableRequest& request, bool measure, const LoadConfig& loa
       }
       const auto [model, data] = subject_of(table, scale, load);
       const double seconds =
-          measure ? cost_of(table, scale, request, load, meter, text.remarks) : std::nan("");
+          meter ? cost_of(table, scale, request, load, *meter, text.remarks) : std::nan("");
       text.rows.push_back({table.name, table.source, model, data, scale.name, seconds_text(seconds),
                            fmt::format("{} of {}", done, table.rows.size() * table.seeds.size())});
     }
   }
-  if (text.rows.empty()) text.remarks.push_back("No folder of tables was found.");
+  if (paths.empty()) text.remarks.push_back("No folder of tables was found.");
   text.remarks.push_back(
       measure ? "Cost: of all runs here, by a step of the dense row measured for a second, without "
                 "evaluation. `wisp table NAME --dry` measures each row."
               : "`wisp table --dry --data DIR` measures what they cost here.");
   print(text);
-  return meter.status();
+  return meter ? meter->status() : 0;
 }
 
 }  // namespace wisp

@@ -67,7 +67,7 @@ T here(const T& value) {
   return value;
 }
 
-/// What a task passes on for a result of here().
+/// The argument that a task passes on for a result of here().
 template <class T>
 T& argument(T& value) {
   return value;

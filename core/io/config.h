@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,14 @@ class UnknownKey : public Error {
  private:
   std::string key_;
 };
+
+template <class T, class... Types>
+constexpr bool kIsOneOf = (std::is_same_v<T, Types> || ...);
+/// Types of keys.
+template <class T>
+constexpr bool kIsConfigType =
+    kIsOneOf<T, bool, int, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
+             std::vector<std::string>>;
 
 /// One bound key, for printing and reference.
 struct ConfigKey {
@@ -50,6 +59,7 @@ class Config {
   /// the type found and the type expected. A number may be given as an integer, but not as inf or
   /// nan. A key may be bound again, with the same type and default.
   template <class T>
+    requires kIsConfigType<T>
   void bind(const std::string& key, T& value, const std::string& meaning);
   /// The rows of an array of tables ([[compression.policy]]). Bind and finish each row by itself.
   std::vector<Config> rows(const std::string& key, const std::string& meaning);

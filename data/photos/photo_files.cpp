@@ -137,11 +137,12 @@ FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::s
   bool any_direct = false;  // a photo lies in its class's folder itself
   for (size_t c = 0; c < classes.size(); ++c) {
     if (!std::binary_search(top.folders.begin(), top.folders.end(), classes[c])) continue;
-    const FilesBelow below = files_below((fs::path(folder) / classes[c]).string());
+    const fs::path class_folder = fs::path(folder) / classes[c];
+    const FilesBelow below = files_below(class_folder.string());
     for (const fs::path& path : below.files) {
       if (is_photo(path)) {
         photos->add(path.string().substr(prefix), static_cast<int32_t>(c));
-        any_direct |= path.parent_path().filename() == classes[c];
+        any_direct = any_direct || path.parent_path() == class_folder;
       } else {
         others.push_back(path);
       }

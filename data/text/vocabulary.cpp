@@ -9,19 +9,13 @@
 namespace wisp {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\v\f";
-
 /// Calls visit(word) for each word of a text, and visit(kEnd) at each line end.
 template <class Visit>
 void each_word(std::string_view text, const Visit& visit) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    size_t end = 0;
-    for (size_t at; (at = line.find_first_not_of(kSpace, end)) != line.npos;) {
-      end = std::min(line.size(), line.find_first_of(kSpace, at));
-      visit(line.substr(at, end - at));
-    }
+    for (const std::string_view word : split_words(line)) visit(word);
     visit(std::string_view(Vocabulary::kEnd));
   }
 }

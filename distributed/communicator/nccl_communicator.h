@@ -18,7 +18,7 @@ namespace wisp {
 /// that no other rank uses; `pool` owns that device's memory. `host` belongs to this communicator
 /// from now on. All outlive it. A collective ends on all ranks if it takes more than `timeout_s`
 /// seconds after the last rank came, or if NCCL reports a failure. Throws Error if NCCL refuses;
-/// null in a build without NCCL.
+/// null in a program without it.
 std::unique_ptr<Communicator> join_nccl(Communicator& host, const Stream& stream,
                                         const MemoryPool& pool, double timeout_s);
 

@@ -123,6 +123,8 @@ TEST_F(Table, TheListSaysWhatTheyTrainAndCost) {
   EXPECT_NE(said().find("| -    | 0 of "), std::string::npos) << said();
   ASSERT_EQ(run({"table", "--out", out_, "--scale", "paper"}), 0) << said();
   EXPECT_EQ(said().find("| small"), std::string::npos) << said();
+  EXPECT_NE(run({"table", "train.epochs=1"}), 0) << "without --dry";
+  EXPECT_NE(said().find("trains nothing"), std::string::npos) << said();
 
   const std::string tables = dir_ / "known/apps/tables/";
   fs::create_directories(tables);

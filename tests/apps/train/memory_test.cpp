@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, Peak, testing::Values(DType::f32, DType::bf16),
 /// Bytes that a worker's comm side keeps: an outlet and scratch for each unit, and the messages of
 /// all other workers in one slot, which has one unit here.
 int64_t comm_bytes(const Cut& cut, const Compressor& compressor, int workers) {
-  const StepInfo info{.applied = 1, .workers = workers, .ratio = 0.001};
+  const StepInfo info{.applied = 1, .ranks = workers, .ratio = 0.001};
   int64_t bytes = 0, largest = 0;
   for (const CutUnit& unit : cut.units) {
     const int64_t message = kFront + whole_fronts(compressor.message(unit.spec(), info, 0).bytes);

@@ -206,13 +206,14 @@ class ErrorFeedback final : public Compressor {
 std::unique_ptr<Compressor> with_feedback(const std::string& method, std::unique_ptr<Code> code,
                                           const FeedbackOptions& options, const Config& places) {
   WISP_CHECK(options.kind != Feedback::ef21_sgdm || !options.local.nesterov,
-             places.where("compression.feedback"),
-             ": ef21_sgdm averages gradients and knows no Nesterov step; set optimizer.nesterov = "
+             places.opening("compression.feedback"),
+             "ef21_sgdm averages gradients and knows no Nesterov step; set optimizer.nesterov = "
              "false");
   WISP_CHECK(!options.correction || options.kind == Feedback::none || options.kind == Feedback::ef,
-             places.where("compression.momentum_correction"),
-             ": compression.momentum_correction is for compression.feedback = \"none\" or "
+             places.opening("compression.momentum_correction"),
+             "compression.momentum_correction is for compression.feedback = \"none\" or "
              "\"ef\"; ef21_sgdm has a momentum of its own");
+  options.local.check();
   return std::make_unique<ErrorFeedback>(method, std::move(code), options);
 }
 

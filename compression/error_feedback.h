@@ -19,7 +19,7 @@ namespace wisp {
 
 /// A compressor with one round, or two if the code has an agreement. If the gradient of a unit is
 /// not finite, it encodes zeros and keeps its state. `method` is for messages. Throws Error for a
-/// momentum that the feedback does not know, with the place of its key in `places`.
+/// momentum out of range or unknown to the feedback, with the place of its key in `places`.
 /// - ef: Stich et al. 2018, algorithm 1, with the learning rate outside the residual unless
 ///   update_units.
 /// - ef21: Richtarik et al. 2021, algorithm 2.

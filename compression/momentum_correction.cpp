@@ -5,6 +5,13 @@
 
 namespace wisp {
 
+void LocalMomentum::check() const {
+  WISP_CHECK(0.0 <= momentum && momentum < 1.0, "a worker's own momentum is ", momentum,
+             ", expected 0 <= momentum < 1");
+  WISP_CHECK(weight_decay >= 0.0, "a worker's own weight decay is ", weight_decay,
+             ", expected 0 or more");
+}
+
 MomentumCorrection LocalMomentum::correct(const Unit& unit, const Field& field,
                                           const StepInfo& info) const {
   return {unit.gradient.data<float>(),

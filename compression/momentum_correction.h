@@ -38,6 +38,8 @@ struct LocalMomentum {
   double weight_decay = 0.0;
   bool nesterov = false;
 
+  /// Throws Error for a value out of range.
+  void check() const;
   MomentumCorrection correct(const Unit& unit, const Field& field, const StepInfo& info) const;
   /// Factor from the optimizer's momentum, which belongs to the mean gradient, to one worker's u.
   /// With Nesterov, u holds m times the momentum.

@@ -16,6 +16,16 @@ DType bind_summed_values(Config& config) {
   return DType::f32;
 }
 
+void check_summed_values(DType values) {
+  WISP_CHECK(values == DType::f32 || values == DType::f16 || values == DType::bf16,
+             "values on the wire are ", name_of(values), ", expected f32, f16 or bf16");
+}
+
+void check_least_ratio(double least_ratio) {
+  WISP_CHECK(0.0 < least_ratio && least_ratio <= 1.0, "least_ratio is ", least_ratio,
+             ", expected 0 < least_ratio <= 1");
+}
+
 bool bind_shared(Config& config, bool by_default) {
   std::string sharing = by_default ? "shared" : "own";
   config.bind("compression.sharing", sharing,

@@ -8,9 +8,12 @@ int64_t bind_start_after(Config& config, int64_t published) {
   int64_t updates = published;
   config.bind("compression.start_after", updates,
               "number of dense updates before the first compressed one");
-  WISP_CHECK(updates >= 0, config.where("compression.start_after"), ": compression.start_after is ",
-             updates, ", expected 0 or more");
   return updates;
+}
+
+void check_start_after(int64_t updates, const Config& places) {
+  WISP_CHECK(updates >= 0, places.opening("compression.start_after"), "compression.start_after is ",
+             updates, ", expected 0 or more");
 }
 
 }  // namespace wisp

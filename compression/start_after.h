@@ -10,5 +10,7 @@ namespace wisp {
 
 /// Binds compression.start_after and returns it: the first update with Compressor::started().
 int64_t bind_start_after(Config& config, int64_t published = 0);
+/// Throws Error if it is negative, with the key's place in `places`.
+void check_start_after(int64_t updates, const Config& places);
 
 }  // namespace wisp

@@ -77,13 +77,15 @@ LowRankOptions LowRankOptions::bind(Config& config, const CompressorSetup& setup
 
 LowRank::LowRank(const std::string& method, const LowRankOptions& options, const Config& places)
     : method_(method), options_(options) {
-  WISP_CHECK(options.rank > 0, places.where("compression.rank"), ": compression.rank is ",
+  WISP_CHECK(options.rank > 0, places.opening("compression.rank"), "compression.rank is ",
              options.rank, ", expected more than 0");
-  WISP_CHECK(options.min_rate >= 0.0, places.where("compression.min_rate"),
-             ": compression.min_rate is ", options.min_rate, ", expected 0 or more");
+  WISP_CHECK(options.min_rate >= 0.0, places.opening("compression.min_rate"),
+             "compression.min_rate is ", options.min_rate, ", expected 0 or more");
   WISP_CHECK(options.feedback.kind == Feedback::ef || options.feedback.kind == Feedback::none,
-             places.where("compression.feedback"), ": ", method,
+             places.opening("compression.feedback"), method,
              " has a residual of its own; compression.feedback can be auto, ef or none");
+  check_start_after(options.start_after, places);
+  check_summed_values(options.values);
 }
 
 std::string LowRank::refusal(const Field& field, double exchanges) const {

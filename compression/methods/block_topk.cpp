@@ -334,8 +334,10 @@ const CodeRegistration block_topk_registration(
 }  // namespace
 
 std::unique_ptr<Code> make_block_topk(const BlockTopkOptions& options, const Config& places) {
-  WISP_CHECK(options.block_size > 0, places.where("compression.block_size"),
-             ": compression.block_size is ", options.block_size, ", expected more than 0");
+  WISP_CHECK(options.block_size > 0, places.opening("compression.block_size"),
+             "compression.block_size is ", options.block_size, ", expected more than 0");
+  check_summed_values(options.values);
+  check_least_ratio(options.least_ratio);
   return std::make_unique<BlockTopk>(options);
 }
 

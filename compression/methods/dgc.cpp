@@ -122,6 +122,7 @@ const CompressorRegistration dgc_registration(
 }  // namespace
 
 std::unique_ptr<Compressor> make_dgc(const DgcOptions& options) {
+  options.local.check();
   return std::make_unique<Dgc>(options);
 }
 

@@ -311,7 +311,7 @@ const CodeRegistration fft_registration(
 
 std::unique_ptr<Code> make_fft(FftOptions options, const Config& places) {
   const auto check = [&](bool good, const char* key, auto value, const char* expected) {
-    WISP_CHECK(good, places.where(key), ": ", key, " is ", value, ", expected ", expected);
+    WISP_CHECK(good, places.opening(key), key, " is ", value, ", expected ", expected);
   };
   check(0.0 <= options.theta && options.theta < 1.0, "compression.theta", options.theta,
         "0 <= theta < 1");

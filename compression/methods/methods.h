@@ -1,6 +1,7 @@
 // The compression methods with their options, for programs without a configuration. A maker throws
-// Error for an option out of range. `places` names the file and line of the option's key in that
-// message; a program leaves it out. A code becomes a method through with_feedback():
+// Error for an option out of range. `places` gives the file and line of the option's key for that
+// message; a program leaves it out. A `least_ratio` must be the least ratio of all steps; gossip
+// checks its codes by it. A code becomes a method through with_feedback():
 //   with_feedback("topk", make_topk(), {.kind = Feedback::ef})
 // Makers are pure; any thread.
 #pragma once
@@ -134,7 +135,8 @@ struct OneBitOptions {
   bool feedback = true;     // keep the unsent part in two residuals
   int64_t start_after = 0;  // dense updates before the first compressed one
 };
-std::unique_ptr<Compressor> make_onebit(const OneBitOptions& options = {});
+std::unique_ptr<Compressor> make_onebit(const OneBitOptions& options = {},
+                                        const Config& places = {});
 
 struct OneBitAdamOptions {
   double beta1 = 0.9, beta2 = 0.999;  // as AdamW's

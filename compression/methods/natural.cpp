@@ -168,7 +168,7 @@ const CodeRegistration natural_registration(
 }  // namespace
 
 std::unique_ptr<Code> make_natural(int bits, const Config& places) {
-  WISP_CHECK(bits == 8 || bits == 9, places.where("compression.bits"), ": compression.bits is ",
+  WISP_CHECK(bits == 8 || bits == 9, places.opening("compression.bits"), "compression.bits is ",
              bits, ", expected 8 or 9");
   if (bits == 8) return std::make_unique<NaturalCode<8>>();
   return std::make_unique<NaturalCode<9>>();

@@ -236,12 +236,13 @@ const CompressorRegistration onebit_registration(
           config.where("compression.feedback"),
           ": onebit's two residuals are in units of "
           "the gradient: compression.feedback is ef or none");
-      return make_onebit({options.kind == Feedback::ef, bind_start_after(config)});
+      return make_onebit({options.kind == Feedback::ef, bind_start_after(config)}, config);
     });
 
 }  // namespace
 
-std::unique_ptr<Compressor> make_onebit(const OneBitOptions& options) {
+std::unique_ptr<Compressor> make_onebit(const OneBitOptions& options, const Config& places) {
+  check_start_after(options.start_after, places);
   return std::make_unique<OneBit>(options);
 }
 

@@ -106,7 +106,7 @@ const CompressorRegistration powersgd_registration(
 
 std::unique_ptr<Compressor> make_powersgd(const PowerSgdOptions& options, const Config& places) {
   WISP_CHECK(0 < options.iterations && options.iterations <= 100,
-             places.where("compression.power_iterations"), ": compression.power_iterations is ",
+             places.opening("compression.power_iterations"), "compression.power_iterations is ",
              options.iterations, ", expected 1 to 100");
   return std::make_unique<PowerSgd>(options, places);
 }

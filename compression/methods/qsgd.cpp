@@ -139,10 +139,10 @@ const CodeRegistration qsgd_registration(
 }  // namespace
 
 std::unique_ptr<Code> make_qsgd(const QsgdOptions& options, const Config& places) {
-  WISP_CHECK(1 <= options.levels && options.levels <= 127, places.where("compression.levels"),
-             ": compression.levels is ", options.levels, ", expected 1 to 127");
+  WISP_CHECK(1 <= options.levels && options.levels <= 127, places.opening("compression.levels"),
+             "compression.levels is ", options.levels, ", expected 1 to 127");
   WISP_CHECK(0 <= options.group && options.group <= 1 << 20 && options.group % group::kSize == 0,
-             places.where("compression.group"), ": compression.group is ", options.group,
+             places.opening("compression.group"), "compression.group is ", options.group,
              ", expected a multiple of ", group::kSize, " up to ", 1 << 20, ", or 0");
   return std::make_unique<QsgdCode>(
       LevelWire{options.levels, options.group, options.l2 ? Norm::euclidean : Norm::largest},

@@ -125,7 +125,7 @@ struct ReceiveBlocks {
 class RandomBlock final : public DrawnCode {
  public:
   explicit RandomBlock(const RandomBlockOptions& options)
-      : DrawnCode(options.drawn), rank_(std::max<int64_t>(options.rank, 0)) {}
+      : DrawnCode(options.drawn), rank_(options.rank) {}
 
   Traits traits() const override {
     Traits traits = DrawnCode::traits();
@@ -225,6 +225,7 @@ const CodeRegistration random_block_registration(
 }  // namespace
 
 std::unique_ptr<Code> make_random_block(const RandomBlockOptions& options) {
+  WISP_CHECK(options.rank >= 0, "random_block: rank is ", options.rank, ", expected 0 or more");
   return std::make_unique<RandomBlock>(options);
 }
 

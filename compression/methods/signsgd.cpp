@@ -252,8 +252,9 @@ const CompressorRegistration signum("signum",
 std::unique_ptr<Compressor> make_signsgd() { return std::make_unique<MajorityVote>(std::nullopt); }
 
 std::unique_ptr<Compressor> make_signum(const LocalMomentum& local, const Config& places) {
-  WISP_CHECK(!local.nesterov, places.where("optimizer.nesterov"),
-             ": signum votes by an average of gradients and knows no Nesterov step; set "
+  local.check();
+  WISP_CHECK(!local.nesterov, places.opening("optimizer.nesterov"),
+             "signum votes by an average of gradients and knows no Nesterov step; set "
              "optimizer.nesterov = false");
   return std::make_unique<MajorityVote>(local);
 }

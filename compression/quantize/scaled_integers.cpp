@@ -62,13 +62,13 @@ void ScaledIntegerOptions::bind_scaler(Config& config, const CompressorSetup& se
   WISP_CHECK(scaler != "shared" || !setup.alone, config.where("compression.scaler"),
              ": compression.scaler is 'shared', but neighbours in gossip cannot agree on a scale; "
              "expected auto or own");
-  shared = scaler == "shared";
-  own = scaler == "own" || setup.alone;
+  if (scaler == "shared") scales = Scales::shared;
+  if (scaler == "own" || setup.alone) scales = Scales::own;
   workers = setup.workers;
 }
 
 bool ScaledIntegers::shares(int ranks, int summands) const {
-  if (options_.shared || options_.own) return options_.shared;
+  if (options_.scales != Scales::automatic) return options_.scales == Scales::shared;
   return ranks * Lanes(summands, levels_).each * LevelWire{levels_}.width() > 64;
 }
 

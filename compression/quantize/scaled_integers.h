@@ -14,10 +14,13 @@
 
 namespace wisp {
 
+enum class Scales { automatic, shared, own };
+
 struct ScaledIntegerOptions {
-  bool shared = false, own = false;  // both false: auto
-  bool nearest = false;              // round to nearest, not at random
-  int workers = 1;                   // workers of the run
+  Scales scales = Scales::automatic;
+  bool nearest = false;  // round to nearest, not at random
+  int workers = 1;       // must be those of the run; decides whether feedback around rounding
+                         // at random is refused
 
   /// Binds compression.scaler.
   void bind_scaler(Config& config, const CompressorSetup& setup);
@@ -25,9 +28,11 @@ struct ScaledIntegerOptions {
 
 class ScaledIntegers : public Code {
  public:
-  /// `name` is for messages.
+  /// `name` is for messages. Throws Error for an option out of range.
   ScaledIntegers(const char* name, int levels, bool dense_1d, const ScaledIntegerOptions& options)
-      : name_(name), levels_(levels), dense_1d_(dense_1d), options_(options) {}
+      : name_(name), levels_(levels), dense_1d_(dense_1d), options_(options) {
+    WISP_CHECK(options.workers > 0, name, ": ", options.workers, " workers, expected 1 or more");
+  }
 
   Traits traits() const override { return {.dense_1d = dense_1d_}; }
   std::optional<double> variance(const UnitSpec& spec) const override;

@@ -20,6 +20,11 @@ DrawnOptions bind_drawn(Config& config, const CompressorSetup& setup) {
   return options;
 }
 
+DrawnCode::DrawnCode(const DrawnOptions& options) : options_(options) {
+  check_summed_values(options.values);
+  check_least_ratio(options.least_ratio);
+}
+
 /// An element is sent with probability p = kept / numel and is then scaled by 1 / p. So the
 /// variance is (1 / p - 1) of its square, whatever the joint distribution.
 std::optional<double> DrawnCode::variance(const UnitSpec& spec) const {

@@ -14,7 +14,8 @@ struct DrawnOptions {
   DType values = DType::f32;  // f32, f16 or bf16
   bool shared = true;
   bool unbiased = false;     // scale decoded values by numel / kept
-  double least_ratio = 1.0;  // least ratio of all steps
+  double least_ratio = 1.0;  // must be the least ratio of all steps; decides whether feedback
+                             // around an unbiased code is refused
 };
 
 /// Binds compression.sharing, values, unbiased and the keys of the ratio.
@@ -22,7 +23,8 @@ DrawnOptions bind_drawn(Config& config, const CompressorSetup& setup);
 
 class DrawnCode : public Code {
  public:
-  explicit DrawnCode(const DrawnOptions& options) : options_(options) {}
+  /// Throws Error for an option out of range.
+  explicit DrawnCode(const DrawnOptions& options);
 
   /// Vectors stay dense, unlike in the papers' codes. A norm's weight or bias that is drawn once in
   /// a hundred steps moves by the sum of a hundred stale gradients, and with momentum nothing is

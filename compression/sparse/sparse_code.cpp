@@ -58,6 +58,7 @@ bool bind_sampled(Config& config) {
 
 std::unique_ptr<Code> make_sparse_code(SparseWire wire, const Selection& selection,
                                        double least_ratio) {
+  check_least_ratio(least_ratio);
   return std::make_unique<SparseCode>(wire, selection, least_ratio);
 }
 

@@ -261,6 +261,10 @@ std::string Config::where(const std::string& key) const {
   return entry ? entry->place : tree_->prefix + key;
 }
 
+std::string Config::opening(const std::string& key) const {
+  return given(key) ? where(key) + ": " : "";
+}
+
 void Config::add_key(ConfigKey key) {
   for (const ConfigKey& known : keys_) {
     if (known.name != key.name) continue;

@@ -86,6 +86,8 @@ class Config {
   std::vector<std::pair<std::string, std::string>> given_values() const;
   /// "file:line" of a given key, for messages. The key's name if it was not given.
   std::string where(const std::string& key) const;
+  /// Begins a message that names the key: "file:line: ", or nothing if the key was not given.
+  std::string opening(const std::string& key) const;
 
   /// Throws UnknownKey for the first given key that was never bound, with file:line and the nearest
   /// known key.

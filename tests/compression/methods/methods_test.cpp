@@ -117,27 +117,84 @@ TEST(Methods, MadeByOptionsSendTheBytesOfTheRegistrys) {
   }
 }
 
-/// What a wrong option is called in a program, and in a configuration.
-TEST(Methods, RefuseOptionsOutOfRange) {
-  const auto refused = [](const auto& make) { return error_of([&] { make(); }); };
-  EXPECT_EQ(refused([] { make_qsgd({.levels = 200}); }),
-            "compression.levels: compression.levels is 200, expected 1 to 127");
-  EXPECT_EQ(refused([] { make_method("qsgd", "compression.levels = 200"); }),
-            "test.toml:1: compression.levels is 200, expected 1 to 127");
-  for (const auto& message :
-       {refused([] { make_qsgd({.group = 100}); }),
-        refused([] { make_threshold({.threshold = 0}); }),
-        refused([] { make_block_topk({.block_size = 0}); }),
-        refused([] { make_fft({.bits = 40}); }), refused([] { make_terngrad({.clip = -1}); }),
-        refused([] { make_natural(7); }), refused([] { make_oktopk({.step_factor = 0.5}); }),
-        refused([] { make_variance({.zeta = 0}); }), refused([] { make_acpsgd({.rank = 0}); }),
-        refused([] { make_acpsgd({.feedback = {.kind = Feedback::ef21}}); }),
-        refused([] { make_powersgd({.iterations = 0}); }),
-        refused([] { make_signum({.nesterov = true}); }),
-        refused([] { make_onebit_adam({.freeze_step = 0}); }), refused([] {
-          with_feedback("topk", make_topk(), {.kind = Feedback::ef21, .correction = true});
-        })})
-    EXPECT_NE(message.find(": "), std::string::npos) << message;
+/// The text of the error that `make` throws.
+template <class Make>
+std::string refused(const Make& make) {
+  return error_of([&] { make(); });
+}
+
+/// An option out of range, given by a program or by a configuration's first line.
+struct WrongOption {
+  std::string method, toml, message;  // message: of the maker, without a place
+  CompressorSetup setup = {};
+};
+
+TEST(Methods, RefuseOptionsOutOfRangeWithTheTextOfTheConfigurations) {
+  const LocalMomentum nesterov{.momentum = 0.9, .nesterov = true};
+  const CompressorSetup nesterov_setup{.momentum = 0.9, .nesterov = true};
+  const WrongOption all[] = {
+      {"qsgd", "compression.levels = 200", refused([] { make_qsgd({.levels = 200}); })},
+      {"qsgd", "compression.group = 100", refused([] { make_qsgd({.group = 100}); })},
+      {"threshold", "compression.threshold = 0.0",
+       refused([] { make_threshold({.threshold = 0}); })},
+      {"block_topk", "compression.block_size = 0",
+       refused([] { make_block_topk({.block_size = 0}); })},
+      {"fft", "compression.range_bits = 40", refused([] { make_fft({.bits = 40}); })},
+      {"terngrad", "compression.clip = -1.0", refused([] { make_terngrad({.clip = -1}); })},
+      {"natural", "compression.bits = 7", refused([] { make_natural(7); })},
+      {"oktopk", "compression.step_factor = 0.5",
+       refused([] { make_oktopk({.step_factor = 0.5}); })},
+      {"oktopk", "compression.start_after = -1", refused([] { make_oktopk({.start_after = -1}); })},
+      {"onebit", "compression.start_after = -1", refused([] { make_onebit({.start_after = -1}); })},
+      {"acpsgd", "compression.start_after = -1", refused([] { make_acpsgd({.start_after = -1}); })},
+      {"variance", "compression.alpha = 0.5", refused([] { make_variance({.alpha = 0.5}); })},
+      {"variance", "compression.zeta = 0.0", refused([] { make_variance({.zeta = 0}); })},
+      {"acpsgd", "compression.rank = 0", refused([] { make_acpsgd({.rank = 0}); })},
+      {"acpsgd", "compression.min_rate = -1.0", refused([] { make_acpsgd({.min_rate = -1}); })},
+      {"acpsgd", "compression.feedback = 'ef21'",
+       refused([] { make_acpsgd({.feedback = {.kind = Feedback::ef21}}); })},
+      {"powersgd", "compression.power_iterations = 0",
+       refused([] { make_powersgd({.iterations = 0}); })},
+      {"signum", "optimizer.nesterov = true", refused([&] { make_signum(nesterov); }),
+       nesterov_setup},
+      {"onebit_adam", "compression.freeze_step = 0",
+       refused([] { make_onebit_adam({.freeze_step = 0}); })},
+      {"topk", "compression.feedback = 'ef21_sgdm'", refused([&] {
+         with_feedback("topk", make_topk(), {.kind = Feedback::ef21_sgdm, .local = nesterov});
+       }),
+       nesterov_setup},
+      {"topk", "compression.momentum_correction = true\ncompression.feedback = 'ef21'", refused([] {
+         with_feedback("topk", make_topk(), {.kind = Feedback::ef21, .correction = true});
+       })}};
+  EXPECT_EQ(all[0].message, "compression.levels is 200, expected 1 to 127");
+  for (const WrongOption& wrong : all)
+    EXPECT_EQ(refused([&] { make_method(wrong.method, wrong.toml, wrong.setup); }),
+              "test.toml:1: " + wrong.message);
+}
+
+/// A configuration cannot give these.
+TEST(Methods, RefuseOptionsThatOnlyAProgramCanGetWrong) {
+  EXPECT_EQ(refused([] { make_random_block({.rank = -1}); }),
+            "random_block: rank is -1, expected 0 or more");
+  const std::string format = "values on the wire are f64, expected f32, f16 or bf16";
+  EXPECT_EQ(refused([] { make_random_k({.values = DType::f64}); }), format);
+  EXPECT_EQ(refused([] { make_block_topk({.values = DType::f64}); }), format);
+  EXPECT_EQ(refused([] { make_powersgd({.matrices = {.values = DType::f64}}); }), format);
+  const std::string ratio = "least_ratio is 0, expected 0 < least_ratio <= 1";
+  EXPECT_EQ(refused([] { make_topk({.least_ratio = 0}); }), ratio);
+  EXPECT_EQ(refused([] { make_threshold({.least_ratio = 0}); }), ratio);
+  EXPECT_EQ(refused([] { make_block_topk({.least_ratio = 0}); }), ratio);
+  EXPECT_EQ(refused([] { make_random_k({.least_ratio = 0}); }), ratio);
+  const std::string momentum = "a worker's own momentum is 1, expected 0 <= momentum < 1";
+  EXPECT_EQ(refused([] { make_dgc({.local = {.momentum = 1}}); }), momentum);
+  EXPECT_EQ(refused([] { make_signum({.momentum = 1}); }), momentum);
+  EXPECT_EQ(refused([] { with_feedback("topk", make_topk(), {.local = {.momentum = 1}}); }),
+            momentum);
+  EXPECT_EQ(refused([] { make_dgc({.local = {.weight_decay = -1}}); }),
+            "a worker's own weight decay is -1, expected 0 or more");
+  EXPECT_EQ(refused([] { make_onebit_adam({.beta2 = 1}); }),
+            "onebit_adam: beta1 and beta2 are 0.9 and 1, expected numbers in [0, 1)");
+  EXPECT_EQ(refused([] { make_int8({.workers = 0}); }), "int8: 0 workers, expected 1 or more");
 }
 
 TEST(Methods, MaskOnlyWhereElementsAreLeftOut) {

@@ -92,6 +92,7 @@ TEST(Config, DefaultsStayAndAreNotGiven) {
   EXPECT_EQ(number(config, "a.b"), -1.0);
   EXPECT_FALSE(config.given("a.b"));
   EXPECT_EQ(config.where("a.b"), "a.b");
+  EXPECT_EQ(config.opening("a.b"), "");
   EXPECT_NO_THROW(config.finish());
 }
 
@@ -101,6 +102,7 @@ TEST(Config, OverridesWinAndBareWordsAreStrings) {
   EXPECT_EQ(word(config, "a.c"), "dgc");
   EXPECT_EQ(word(config, "d.path"), "runs/x.y");
   EXPECT_EQ(config.where("a.b"), "command line");
+  EXPECT_EQ(config.opening("a.b"), "command line: ");
   EXPECT_EQ(word(text("", {"a="}), "a"), "");
   EXPECT_EQ(word(text("", {"a=b=c"}), "a"), "b=c");
   EXPECT_EQ(word(text("", {"a=x\ny = 1"}), "a"), "x\ny = 1");

@@ -38,10 +38,8 @@ void train(Worker& worker) {
   DataParallelOptions options;
   options.method = {"dgc", make_dgc({.local = {.momentum = kMomentum}})};
   options.averaging.ratio = [](double /*epoch*/) { return 0.05; };
-  DataParallel parallel(
-      worker, pool, net.parameters(), net.buffers(),
-      [](auto& all) { return std::make_unique<Sgd>(all, SgdOptions{.momentum = kMomentum}); },
-      std::move(options));
+  DataParallel parallel(worker, pool, net.parameters(), net.buffers(),
+                        recipe_of(SgdOptions{.momentum = kMomentum}), std::move(options));
 
   Tensor points({64, 2}, DType::f32), inside({64}, DType::i32);
   for (uint64_t step = 1; step <= 200; ++step) {

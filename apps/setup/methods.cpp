@@ -157,7 +157,7 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
       "use clip.where = \"auto\" or \"local\"");
   const OptimizerOptions& o = options.optimizer;
   const OptimizerRecipe::Momentum& momentum = o.recipe.momentum;
-  WISP_CHECK(o.accepts(traits.result), config.where("optimizer.kind"), ": method ", name,
+  WISP_CHECK(o.recipe.accepts(traits.result), config.where("optimizer.kind"), ": method ", name,
              unusable(traits.result, o.kind));
   WISP_CHECK(traits.momentum != Home::compressor || momentum.dampening == 0.0,
              config.where("optimizer.dampening"), ": method ", name,

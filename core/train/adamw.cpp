@@ -163,4 +163,12 @@ void AdamW::step(const Context& context, double lr, int64_t number,
   });
 }
 
+OptimizerRecipe recipe_of(const AdamWOptions& options) {
+  return {.make = [options](FlatParameters& all) { return std::make_unique<AdamW>(all, options); },
+          .arenas = 2,
+          .rules = {UpdateRule::gradient, UpdateRule::momentum},
+          .momentum = {.key = "optimizer.beta1", .rate = options.beta1},
+          .beta2 = options.beta2};
+}
+
 }  // namespace wisp

@@ -2,8 +2,7 @@
 // compute thread.
 #pragma once
 
-#include "core/io/config.h"
-#include "core/train/optimizer.h"
+#include "core/train/optimizer_recipe.h"
 
 namespace wisp {
 
@@ -43,5 +42,7 @@ class AdamW final : public Optimizer {
   AdamWOptions options_;
   Tensor second_number_;  // (segments) i64: number of updates of v
 };
+
+OptimizerRecipe recipe_of(const AdamWOptions& options);
 
 }  // namespace wisp

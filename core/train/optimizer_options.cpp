@@ -1,7 +1,5 @@
 #include "core/train/optimizer_options.h"
 
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "core/io/input_file.h"
 #include "core/train/adamw.h"
@@ -14,28 +12,13 @@ namespace {
 std::unique_ptr<OptimizerRecipe> make_sgd(Config& config, double weight_decay) {
   SgdOptions options = SgdOptions::bind(config);
   options.weight_decay = weight_decay;
-  auto recipe = std::make_unique<OptimizerRecipe>();
-  recipe->make = [options](FlatParameters& parameters) {
-    return std::make_unique<Sgd>(parameters, options);
-  };
-  recipe->arenas = options.momentum > 0.0 ? 1 : 0;
-  recipe->rules = {UpdateRule::gradient, UpdateRule::update};
-  recipe->momentum = {"optimizer.momentum", options.momentum, options.nesterov, options.dampening};
-  return recipe;
+  return std::make_unique<OptimizerRecipe>(recipe_of(options));
 }
 
 std::unique_ptr<OptimizerRecipe> make_adamw(Config& config, double weight_decay) {
   AdamWOptions options = AdamWOptions::bind(config);
   options.weight_decay = weight_decay;
-  auto recipe = std::make_unique<OptimizerRecipe>();
-  recipe->make = [options](FlatParameters& parameters) {
-    return std::make_unique<AdamW>(parameters, options);
-  };
-  recipe->arenas = 2;
-  recipe->rules = {UpdateRule::gradient, UpdateRule::momentum};
-  recipe->momentum = {.key = "optimizer.beta1", .rate = options.beta1};
-  recipe->beta2 = options.beta2;
-  return recipe;
+  return std::make_unique<OptimizerRecipe>(recipe_of(options));
 }
 
 // Here, because a program links this file whenever it chooses an optimizer.
@@ -69,10 +52,6 @@ OptimizerOptions OptimizerOptions::bind(Config& config) {
   options.notices =
       forget_idle_keys(config, "optimizer", options.kind, keys_of_all<OptimizerRegistry>(0.0));
   return options;
-}
-
-bool OptimizerOptions::accepts(UpdateRule rule) const {
-  return std::ranges::count(recipe.rules, rule) > 0;
 }
 
 }  // namespace wisp

@@ -19,8 +19,6 @@ struct OptimizerOptions {
   /// other optimizers are forgotten with a notice, because `extends` and earlier versions leave
   /// them.
   static OptimizerOptions bind(Config& config);
-
-  bool accepts(UpdateRule rule) const;
 };
 
 }  // namespace wisp

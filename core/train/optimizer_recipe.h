@@ -2,6 +2,7 @@
 // makes each worker's optimizer. Used by the thread that sets up a run.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@ struct OptimizerRecipe {
   int arenas = 0;  // number of arenas that hold its state
   /// What a method may leave for it. A method that leaves anything else is refused.
   std::vector<UpdateRule> rules = {UpdateRule::gradient};
+  bool accepts(UpdateRule rule) const { return std::ranges::count(rules, rule) > 0; }
 
   /// The mean of gradients in the arena "momentum", which a method may take over.
   struct Momentum {

@@ -147,4 +147,12 @@ void Sgd::step(const Context& context, double lr, int64_t number,
   });
 }
 
+OptimizerRecipe recipe_of(const SgdOptions& options) {
+  return {
+      .make = [options](FlatParameters& all) { return std::make_unique<Sgd>(all, options); },
+      .arenas = options.momentum > 0.0 ? 1 : 0,
+      .rules = {UpdateRule::gradient, UpdateRule::update},
+      .momentum = {"optimizer.momentum", options.momentum, options.nesterov, options.dampening}};
+}
+
 }  // namespace wisp

@@ -1,8 +1,7 @@
 // Stochastic gradient descent on the flat arenas. A worker has one object, for its compute thread.
 #pragma once
 
-#include "core/io/config.h"
-#include "core/train/optimizer.h"
+#include "core/train/optimizer_recipe.h"
 
 namespace wisp {
 
@@ -37,5 +36,7 @@ class Sgd final : public Optimizer {
   FlatParameters& parameters_;
   SgdOptions options_;
 };
+
+OptimizerRecipe recipe_of(const SgdOptions& options);
 
 }  // namespace wisp

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "compression/methods/methods.h"
 #include "core/copy.h"
+#include "core/train/adamw.h"
 #include "core/train/sgd.h"
 #include "data/loader.h"
 #include "models/mlp.h"
@@ -151,11 +153,6 @@ TEST(DataParallel, HasTheSameBitsForAnyBuckets) {
   }
 }
 
-DataParallel::MakeOptimizer sgd(const SgdOptions& options) {
-  return
-      [options](FlatParameters& parameters) { return std::make_unique<Sgd>(parameters, options); };
-}
-
 TEST(DataParallel, ALoopOfOnesOwnLearnsWhatTheWiredOneLearns) {
   const Training training{.workers = 3, .dtype = DType::f32};
   const std::vector<double> expected = train(training);
@@ -164,7 +161,7 @@ TEST(DataParallel, ALoopOfOnesOwnLearnsWhatTheWiredOneLearns) {
       MemoryPool pool;
       Mlp model({.hidden = {16, 8}}, {.inputs = {{"input", {2, 2, 3}}}, .classes = 5});
       DataParallel parallel(worker, pool, model.parameters(), model.buffers(),
-                            sgd({.momentum = 0.9, .weight_decay = 1e-3}));
+                            recipe_of(SgdOptions{.momentum = 0.9, .weight_decay = 1e-3}));
       for (int64_t step = 0; step < kTrainSteps; ++step) {
         EXPECT_EQ(parallel.context().step, step);
         const Batch batch = batch_of(step, worker.rank, training);
@@ -184,8 +181,8 @@ std::vector<double> learned_on(Device device) {
   run_workers(2, {.threads = 1}, [&](Worker& worker) {
     Mlp model({.hidden = {16, 8}}, {.inputs = {{"input", {2, 2, 3}}}, .classes = 5});
     DataParallelOptions options{.method = {"fp16", with_feedback("fp16", make_fp16(), {})}};
-    DataParallel parallel(worker, pool, model.parameters(), model.buffers(), sgd({.momentum = 0.9}),
-                          std::move(options));
+    DataParallel parallel(worker, pool, model.parameters(), model.buffers(),
+                          recipe_of(SgdOptions{}), std::move(options));
     Context& context = parallel.context();
     const auto upload = [&](const Tensor& host) {
       const Tensor x = context.empty(host.shape(), host.dtype());
@@ -225,7 +222,8 @@ TEST(DataParallel, TrainsWithoutAConfiguration) {
         .method = {"dgc", make_dgc({.local = {.momentum = 0.9, .weight_decay = 1e-4}})}};
     options.averaging.ratio = [](double epoch) { return epoch < 1.0 ? 1.0 : 0.01; };
     DataParallel parallel(worker, pool, model.parameters(), model.buffers(),
-                          sgd({.momentum = 0.9, .weight_decay = 1e-4}), std::move(options));
+                          recipe_of(SgdOptions{.momentum = 0.9, .weight_decay = 1e-4}),
+                          std::move(options));
     if (worker.rank == 0) first = values(parallel.parameters().weight());
     for (int64_t epoch = 0; epoch < 3; ++epoch) {
       loader.start_epoch(epoch);
@@ -247,7 +245,8 @@ TEST(DataParallel, ALossThatIsNotFiniteChangesNothing) {
     MemoryPool pool;
     ResNet model({.blocks = {1}, .width = 4, .large_stem = false},
                  {.inputs = {{"input", {4, 4, 3}}}, .classes = 5});
-    DataParallel parallel(worker, pool, model.parameters(), model.buffers(), sgd({}));
+    DataParallel parallel(worker, pool, model.parameters(), model.buffers(),
+                          recipe_of(SgdOptions{}));
     Batch batch;
     batch.inputs = {random_tensor({2, 4, 4, 3}, 1, DType::f32)};
     batch.targets = Tensor({2}, DType::i32);
@@ -263,6 +262,54 @@ TEST(DataParallel, ALossThatIsNotFiniteChangesNothing) {
     EXPECT_EQ(values(parallel.parameters().buffer_arena()), buffers);
     EXPECT_NE(error_of([&] { parallel.step({}, 0.1); }), "no error");
   });
+}
+
+TEST(DataParallel, ASkippedStepKeepsBuffersThatWereLoaded) {
+  run_workers(1, {.threads = 1}, [&](Worker& worker) {
+    MemoryPool pool;
+    ResNet model({.blocks = {1}, .width = 4, .large_stem = false},
+                 {.inputs = {{"input", {4, 4, 3}}}, .classes = 5});
+    DataParallel parallel(worker, pool, model.parameters(), model.buffers(),
+                          recipe_of(SgdOptions{}));
+    const Tensor& buffers = parallel.parameters().buffer_arena();
+    std::fill_n(buffers.data<float>(), buffers.numel(), 3.0f);
+    parallel.keep_buffers();
+    Batch batch;
+    batch.inputs = {random_tensor({2, 4, 4, 3}, 1, DType::f32)};
+    batch.targets = Tensor({2}, DType::i32);
+    batch.targets.data<int32_t>()[0] = 1000;  // not a class, so NaN
+    EXPECT_EQ(parallel.step(model.forward(parallel.context(), batch, {}).loss, 0.1),
+              Outcome::skipped);
+    EXPECT_EQ(values(buffers), std::vector<double>(static_cast<size_t>(buffers.numel()), 3.0));
+  });
+}
+
+/// The error of a worker that trains with this method and optimizer.
+std::string refusal_of(Method method, const OptimizerRecipe& optimizer) {
+  std::string error;
+  run_workers(1, {.threads = 1}, [&](Worker& worker) {
+    MemoryPool pool;
+    Mlp model({.hidden = {16, 8}}, {.inputs = {{"input", {2, 2, 3}}}, .classes = 5});
+    error = error_of([&] {
+      DataParallel(worker, pool, model.parameters(), model.buffers(), optimizer,
+                   {.method = std::move(method)});
+    });
+  });
+  return error;
+}
+
+TEST(DataParallel, RefusesAMethodThatDoesNotFitItsScopeOrTheOptimizer) {
+  const OptimizerRecipe sgd = recipe_of(SgdOptions{}), adamw = recipe_of(AdamWOptions{});
+  EXPECT_EQ(refusal_of({"onebit", make_onebit()}, sgd), "no error");
+  EXPECT_EQ(refusal_of({"onebit", make_onebit(), Scope::bucket}, sgd),
+            "DataParallel: method onebit does not know its scope; Traits::scopes has those that "
+            "it knows");
+  const std::string rules = " leaves (Traits::result); OptimizerRecipe::rules has what it can use";
+  EXPECT_EQ(refusal_of({"dgc", make_dgc()}, adamw),
+            "DataParallel: the optimizer cannot use what method dgc" + rules);
+  EXPECT_EQ(refusal_of({"onebit_adam", make_onebit_adam()}, sgd),
+            "DataParallel: the optimizer cannot use what method onebit_adam" + rules);
+  EXPECT_EQ(refusal_of({"onebit_adam", make_onebit_adam()}, adamw), "no error");
 }
 
 }  // namespace

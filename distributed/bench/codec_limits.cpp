@@ -7,6 +7,7 @@
 #include "core/loops/parallel.h"
 #include "core/products.h"
 #include "core/real_fft.h"
+#include "distributed/bench/stream_time.h"
 
 namespace wisp {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/loops/parallel.h"
+#include "distributed/bench/stream_time.h"
 #include "distributed/communicator/device_moves.h"
 #include "distributed/exchange/message_traffic.h"
 

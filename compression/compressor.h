@@ -37,12 +37,13 @@ struct Field {
                       // segments
 };
 
-/// A step, as a compressor sees it. All fields except `rank` are equal on all ranks.
+/// A step, as a compressor sees it. All fields except `rank` are equal on all ranks. A sum over
+/// workers has `summands` payloads, as each worker's gradient is encoded by itself.
 struct StepInfo {
   int64_t step = 0;         // steps before this one
   int64_t applied = 0;      // updates made; a skipped step makes none
   double epoch = 0.0;       // epochs done, with fraction
-  int rank = 0, ranks = 1;  // among those that exchange and decode; their number
+  int rank = 0, ranks = 1;  // this one among the ranks that exchange and decode; their number
   int summands = 1;         // gradients that are summed; each is its worker's share of the mean
   double lr = 0.0, ratio = 1.0;  // ratio: share of the elements that sparse methods send
   double last_lr = 0.0;          // learning rate of the last update; 0 if there was none

@@ -1,10 +1,11 @@
 // Collectives among the workers of a run. Every rank makes the same calls in the same order, all
 // from one thread, its comm thread. Groups of ranks have communicators of their own, whose
-// collectives may be under way beside others; the ranks of a group begin and await them in one
-// order. A call takes a list of slices, so one collective moves many tensors. Device memory is read
-// and written in the order of the rank's stream; when wait() has returned, this work is submitted.
-// Sums are in rank order, in f32 and rounded once (f64 for f64, exact for integers), so results do
-// not depend on the cut of the data. NCCL's differ (nccl_communicator.h).
+// collectives may be under way beside others. The collectives of all groups of the run have one
+// order, in which each rank begins and awaits its own. A call takes a list of slices, so one
+// collective moves many tensors. Device memory is read and written in the order of the rank's
+// stream; when wait() has returned, this work is submitted. Sums are in rank order, in f32 and
+// rounded once (f64 for f64, exact for integers), so results do not depend on the cut of the data.
+// NCCL's differ (nccl_communicator.h).
 #pragma once
 
 #include <cstddef>
@@ -72,8 +73,10 @@ class Communicator {
   int rank() const { return roster().rank; }
   int size() const { return static_cast<int>(roster().ranks.size()); }
   /// The communicator of the ranks that pass the same `colour`, in the order of their ranks here.
-  /// All ranks call it together; it waits for them. This communicator outlives the new one. When
-  /// one is made or destroyed, none of the rank's collectives is under way.
+  /// All ranks call it together; it waits for them. This communicator outlives the new one. The
+  /// ranks of a group destroy it together, and all groups in one order. When one is made or
+  /// destroyed, none of the rank's collectives is under way. A rank does not use two groups
+  /// together whose generations differ by a multiple of 4093: their messages would end the run.
   virtual std::unique_ptr<Communicator> split(int colour) = 0;
 
   /// Reduces in place: every rank gets op over all ranks of each element.

@@ -4,10 +4,17 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "core/base/clock.h"
 
 namespace wisp {
+
+/// Rests between two looks.
+inline void sleep_us(double us) {
+  std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
+}
 
 class Deadline {
  public:

@@ -4,10 +4,8 @@
 #include "distributed/communicator/mpi_communicator.h"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,24 +22,18 @@ namespace {
 // late, and costs little of a core that other ranks compute on.
 constexpr double kShortestPauseUs = 20.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
 constexpr double kLeaveS = 2.0;  // time for the others' messages after a failure
-// A rank is at most one round ahead of another. MPI grants tags below 32768, so the tags of groups
-// repeat; the generation in a message tells such groups apart.
-constexpr int kFirstMessageTag = 16, kMessageTags = 8, kTaggedGroups = 4094;
 
-void sleep_us(double us) {
-  std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
-}
-
-/// What the communicators of this process share.
+/// The state that the communicators of this process share.
 struct MpiProcess {
+  // MPI may use the memory of these until the session ends. `mutex` guards the list.
+  std::vector<std::unique_ptr<MpiMessages>> unfinished;
   const MpiSession session;
   double timeout_s = 60.0;
   int generation = 0;  // of the latest group
 
   mutable std::mutex mutex;  // guards all calls of MPI, and the members below
   MpiPeers peers;
-  const MPI_Comm comm = MpiSession::all();               // all groups' messages
-  std::vector<std::unique_ptr<MpiMessages>> unfinished;  // MPI may still use their memory
+  const MPI_Comm comm = MpiSession::all();  // all groups' messages
 };
 
 class MpiCommunicator final : public HostCommunicator {
@@ -49,7 +41,9 @@ class MpiCommunicator final : public HostCommunicator {
   MpiCommunicator(MpiProcess& process, Roster roster)
       : process_(process),
         roster_(std::move(roster)),
-        messages_(std::make_unique<MpiMessages>(peers_, process.comm, roster_)) {}
+        messages_(std::make_unique<MpiMessages>(peers_, process.comm, roster_)) {
+    process_.generation = roster_.generation;
+  }
   ~MpiCommunicator() override {
     const std::lock_guard lock(mutex_);
     if (mail_) process_.unfinished.push_back(std::move(messages_));
@@ -139,8 +133,7 @@ PendingPtr MpiCommunicator::begin(Call call) {
 }
 
 void MpiCommunicator::start_round() {
-  messages_->start_round(kFirstMessageTag + roster_.generation % kTaggedGroups * kMessageTags +
-                         static_cast<int>((2 * collectives_ + round_) % kMessageTags));
+  messages_->start_round(2 * collectives_ + round_);
   const bool same = mail_->same_for_all(round_);
   ConstBytes message;
   for (int peer = 0; peer < size(); ++peer) {

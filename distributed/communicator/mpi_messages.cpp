@@ -52,8 +52,8 @@ std::byte* MpiMessages::Incoming::make_room(int64_t size) {
   return memory.data();
 }
 
-void MpiMessages::start_round(int tag) {
-  tag_ = tag;
+void MpiMessages::start_round(int64_t round) {
+  tag_ = message_tag(group_.generation, round);
   all_came_us_ = now_us();
   known_ = accepted_ = 0;
   for (Incoming& incoming : incoming_) {

@@ -13,15 +13,23 @@
 
 namespace wisp {
 
+/// The tag of a group's messages in a round; a rank is at most one round ahead of another. MPI
+/// grants tags below 32768, so those of groups repeat, but never those of all ranks of the run.
+constexpr int message_tag(int generation, int64_t round) {
+  constexpr int kFirst = 16, kRounds = 8, kGroups = 4093;
+  const int group = generation == 0 ? 0 : 1 + (generation - 1) % kGroups;
+  return kFirst + group * kRounds + static_cast<int>(round % kRounds);
+}
+
 class MpiMessages {
  public:
   /// The messages among `group` travel in `comm`, whose ranks are those of `peers`. `peers` must
   /// live as long.
   MpiMessages(const MpiPeers& peers, MPI_Comm comm, Roster group);
 
-  /// Begins a round after the one before has ended. All ranks give the same `tag`, another one than
-  /// for the rounds before and for other groups of theirs.
-  void start_round(int tag);
+  /// Begins a round after the one before has ended. All ranks give the same number `round`, another
+  /// one than for the rounds just before.
+  void start_round(int64_t round);
   /// Memory to write the message to `peer` in; it is kept for later rounds.
   std::vector<std::byte>& memory_for(int peer) { return outgoing_[index(peer)].memory; }
   /// Sends a short message to `peer`, or the size of a long one, whose pieces send_more() sends.

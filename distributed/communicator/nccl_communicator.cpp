@@ -1,8 +1,6 @@
 #include "distributed/communicator/nccl_communicator.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -41,14 +39,10 @@ PendingPtr begin(const Call& call, Communicator& communicator) {
   return communicator.barrier();
 }
 
-void sleep_us(double us) {
-  std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
-}
-
 class UnderWay;
 
-/// What a rank's communicators share. A failure ends all of them, because their work is on one
-/// stream. For the same reason each rank submits in the order in which it began.
+/// The state that a rank's communicators share. A failure ends all of them, because their work is
+/// on one stream. For the same reason each rank submits in the order in which it began.
 struct NcclRank {
   const Stream stream;
   const MemoryPool& pool;
@@ -60,7 +54,12 @@ struct NcclRank {
 
 class NcclCommunicator final : public HostCommunicator {
  public:
-  NcclCommunicator(Communicator& host, std::shared_ptr<NcclRank> of_rank);
+  NcclCommunicator(Communicator& host, NcclRank& own);
+  /// The rank's first communicator, which outlives the others and owns what they share.
+  NcclCommunicator(Communicator& host, std::unique_ptr<NcclRank> own)
+      : NcclCommunicator(host, *own) {
+    owned_rank_ = std::move(own);
+  }
   ~NcclCommunicator() override;
 
   const Roster& roster() const override { return host_.roster(); }
@@ -77,11 +76,11 @@ class NcclCommunicator final : public HostCommunicator {
   void fail(const std::string& cause);
   void end(const std::string& failure) noexcept;
 
+  std::unique_ptr<NcclRank> owned_rank_;
   std::unique_ptr<Communicator> owned_;  // the host's communicator of a group
   Communicator& host_;
-  const std::shared_ptr<NcclRank> shared_;
-  NcclRank& own_ = *shared_;
-  std::unique_ptr<NcclConnection> connection_;
+  NcclRank& own_;
+  NcclConnection connection_{host_, own_.stream, own_.timeout_s};
   bool under_way_ = false;
   Event moved_;                       // recorded when the collective's data has moved
   std::vector<Notice> told_, heard_;  // indexed by rank
@@ -159,14 +158,14 @@ class UnderWay final : public Pending {
     if (phase_ == Phase::queued) {
       deadline_.restart();
       if (UnderWay* first = owner_.own_.begun.front(); first != this) return first->look(false);
-      owner_.connection_->submit(call_);
+      owner_.connection_.submit(call_);
       return become(Phase::launching);
     }
-    if (phase_ == Phase::launching && owner_.connection_->at_rest()) {
+    if (phase_ == Phase::launching && owner_.connection_.at_rest()) {
       owner_.moved_.record(owner_.own_.stream);
       return become(Phase::moving);
     }
-    if (phase_ == Phase::moving && owner_.connection_->at_rest() && owner_.moved_.reached()) {
+    if (phase_ == Phase::moving && owner_.connection_.at_rest() && owner_.moved_.reached()) {
       transfer_.end_us = now_us();
       return become(Phase::over);
     }
@@ -228,13 +227,12 @@ class UnderWay final : public Pending {
   bool waited_ = false;
 };
 
-NcclCommunicator::NcclCommunicator(Communicator& host, std::shared_ptr<NcclRank> of_rank)
-    : host_(host), shared_(std::move(of_rank)) {
+NcclCommunicator::NcclCommunicator(Communicator& host, NcclRank& own) : host_(host), own_(own) {
   told_.resize(static_cast<size_t>(size()));
   heard_.resize(told_.size());
+  own_.connections.push_back(&connection_);
   try {
-    connection_ = std::make_unique<NcclConnection>(host, own_.stream, own_.timeout_s);
-    own_.connections.push_back(connection_.get());
+    connection_.join();
   } catch (const std::exception& failure) {
     fail(failure.what());
     throw Error(own_.failure);
@@ -242,19 +240,20 @@ NcclCommunicator::NcclCommunicator(Communicator& host, std::shared_ptr<NcclRank>
 }
 
 std::unique_ptr<Communicator> NcclCommunicator::split(int colour) {
+  WISP_CHECK(!under_way_, "split: a collective is still under way, wait() for it first");
   std::unique_ptr<Communicator> host = host_.split(colour);
-  auto group = std::make_unique<NcclCommunicator>(*host, shared_);
+  auto group = std::make_unique<NcclCommunicator>(*host, own_);
   group->owned_ = std::move(host);
   return group;
 }
 
 NcclCommunicator::~NcclCommunicator() {
   try {
-    connection_->close();
-  } catch (const std::exception& failure) {  // the rank that noticed has reported it
+    connection_.close();
+  } catch (const std::exception& failure) {  // the rank's next wait() throws it
     end(failure.what());
   }
-  std::erase(own_.connections, connection_.get());
+  std::erase(own_.connections, &connection_);
 }
 
 PendingPtr NcclCommunicator::begin(Call call) {
@@ -293,7 +292,7 @@ void NcclCommunicator::fail(const std::string& cause) {
 /// another rank or uses the memory of the collectives under way.
 void NcclCommunicator::end(const std::string& failure) noexcept {
   if (own_.failure.empty()) own_.failure = failure;
-  for (NcclConnection* connection : own_.connections) connection->abort();
+  for (NcclConnection* connection : std::exchange(own_.connections, {})) connection->abort();
   try {
     own_.stream.synchronize();
   } catch (const std::exception& lost) {  // the submitter of the work gets the failure
@@ -305,7 +304,7 @@ void NcclCommunicator::end(const std::string& failure) noexcept {
 std::unique_ptr<Communicator> join_nccl(Communicator& host, const Stream& stream,
                                         const MemoryPool& pool, double timeout_s) {
   return std::make_unique<NcclCommunicator>(
-      host, std::make_shared<NcclRank>(NcclRank{stream, pool, timeout_s, {}, {}, {}}));
+      host, std::make_unique<NcclRank>(NcclRank{stream, pool, timeout_s, {}, {}, {}}));
 }
 
 }  // namespace wisp

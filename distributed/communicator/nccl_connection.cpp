@@ -4,10 +4,8 @@
 
 #include <nccl.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -48,21 +46,9 @@ ncclDataType_t nccl_type(DType dtype) {
   throw Error("a reduction of what is no dtype");
 }
 
-void pause() { std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(kPauseUs)); }
-
 cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
 
 }  // namespace
-
-NcclConnection::NcclConnection(Communicator& host, const Stream& stream, double timeout_s)
-    : host_(host), stream_(stream), timeout_s_(timeout_s) {
-  try {
-    join();
-  } catch (...) {
-    abort();
-    throw;
-  }
-}
 
 void NcclConnection::join() {
   only_own_buffers_between_threads();
@@ -77,25 +63,26 @@ void NcclConnection::join() {
   config.blocking = 0;
   check(ncclCommInitRankConfig(&comm_, host_.size(), id, host_.rank(), &config),
         "ncclCommInitRankConfig");
-  Deadline deadline(timeout_s_);
-  while (!at_rest()) {
-    WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
-    WISP_CHECK(!deadline.passed(), "waited ", timeout_s_, " s for NCCL to join the ranks");
-    pause();
-  }
+  rest_with_others("join the ranks");
 }
 
 void NcclConnection::close() {
   if (!comm_) return;
-  Deadline deadline(timeout_s_);
   WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
   stream_.synchronize();
   check(ncclCommFinalize(comm_), "ncclCommFinalize");
-  while (!at_rest()) {
-    WISP_CHECK(host_.hear_failure().empty() && !deadline.passed(), "others do not end");
-    pause();
-  }
+  rest_with_others("part the ranks");
   check(ncclCommDestroy(std::exchange(comm_, nullptr)), "ncclCommDestroy");
+}
+
+/// Waits until NCCL has done what the ranks do together.
+void NcclConnection::rest_with_others(const char* purpose) {
+  Deadline deadline(timeout_s_);
+  while (!at_rest()) {
+    WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
+    WISP_CHECK(!deadline.passed(), "waited ", timeout_s_, " s for NCCL to ", purpose);
+    sleep_us(kPauseUs);
+  }
 }
 
 void NcclConnection::abort() noexcept {

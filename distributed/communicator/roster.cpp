@@ -6,7 +6,7 @@
 
 namespace wisp {
 
-Roster split_roster(Communicator& all, int colour, int& latest) {
+Roster split_roster(Communicator& all, int colour, int latest) {
   struct Seat {
     int colour = 0, latest = 0;
   };
@@ -23,7 +23,7 @@ Roster split_roster(Communicator& all, int colour, int& latest) {
     if (static_cast<int>(rank) == all.rank()) roster.rank = static_cast<int>(roster.ranks.size());
     roster.ranks.push_back(all.roster().ranks[rank]);
   }
-  roster.generation = ++latest;
+  roster.generation = latest + 1;
   return roster;
 }
 

@@ -26,8 +26,7 @@ inline Roster whole_roster(int rank, int size) {
 class Communicator;
 
 /// The ranks of `all` that pass this rank's colour. All ranks of `all` call it together. `latest`
-/// is the latest generation that this rank is in; it becomes that of the result, which is the same
-/// for all.
-Roster split_roster(Communicator& all, int colour, int& latest);
+/// is the latest generation that this rank is in. The result's is later, and the same for all.
+Roster split_roster(Communicator& all, int colour, int latest);
 
 }  // namespace wisp

@@ -70,6 +70,7 @@ StagedCommunicator::StagedCommunicator(Communicator& host, const Stream& stream,
 StagedCommunicator::~StagedCommunicator() { settle(); }
 
 std::unique_ptr<Communicator> StagedCommunicator::split(int colour) {
+  WISP_CHECK(!under_way_, "split: a collective is still under way, wait() for it first");
   std::unique_ptr<Communicator> host = host_.split(colour);
   auto group = std::make_unique<StagedCommunicator>(*host, stream_, pool_);
   group->owned_ = std::move(host);

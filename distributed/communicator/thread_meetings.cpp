@@ -45,6 +45,7 @@ void ThreadMeetings::notify_all_but(int rank) {
 }
 
 std::shared_ptr<Circle> ThreadMeetings::circle_of(const Roster& roster) {
+  generations_[static_cast<size_t>(roster.in_run())] = roster.generation;
   std::lock_guard lock(mutex_);
   const std::pair key(roster.generation, roster.ranks.front());
   std::shared_ptr<Circle> circle = forming_[key];
@@ -56,6 +57,7 @@ std::shared_ptr<Circle> ThreadMeetings::circle_of(const Roster& roster) {
 std::shared_ptr<Meeting> ThreadMeetings::join(Circle& circle, const Roster& roster, Call call) {
   const auto index = static_cast<size_t>(roster.rank);
   std::shared_ptr<Meeting> meeting;
+  bool failed = false;
   {
     std::lock_guard lock(mutex_);
     if (!failure_.empty()) return nullptr;
@@ -70,6 +72,11 @@ std::shared_ptr<Meeting> ThreadMeetings::join(Circle& circle, const Roster& rost
     if (++meeting->arrived < meeting->calls.size()) return meeting;
     circle.gathering = nullptr;
     open(*meeting, roster);
+    failed = !failure_.empty();
+  }
+  if (failed) {
+    notify_all_but(roster.in_run());
+    return meeting;
   }
   for (const int rank : roster.ranks)
     if (rank != roster.in_run()) notify(rank);

@@ -77,10 +77,10 @@ class ThreadMeetings {
   void abort(int rank, const std::string& cause);
   void listen(int rank, std::function<void()> notify);
 
-  /// The circle of a roster's ranks. Each of them asks once.
+  /// The circle of a roster's ranks. Each of them asks once, in the order of its generations.
   std::shared_ptr<Circle> circle_of(const Roster& roster);
   /// The latest generation of a rank of the run. Only its own thread uses it.
-  int& generation(int rank) { return generations_[static_cast<size_t>(rank)]; }
+  int generation(int rank) const { return generations_[static_cast<size_t>(rank)]; }
 
   /// Hands in a rank's side of the circle's next collective; null if the run has failed.
   std::shared_ptr<Meeting> join(Circle& circle, const Roster& roster, Call call);

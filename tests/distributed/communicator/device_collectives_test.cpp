@@ -137,6 +137,18 @@ TEST_P(DeviceCollectives, ReduceToTheBitsOfTheHost) {
   }
 }
 
+TEST_F(DeviceTest, StagedGroupsAreNotMadeDuringACollective) {
+  among(Way::staged, [](Site& site) {
+    const Tensor x = site.of({1});
+    const Bytes slice = bytes(x);
+    const PendingPtr pending = site.comm().all_reduce({&slice, 1}, DType::f32, ReduceOp::sum);
+    EXPECT_EQ(error_of([&] { site.comm().split(0); }),
+              "split: a collective is still under way, wait() for it first");
+    pending->wait();
+    EXPECT_EQ(site.comm().split(0)->size(), kWorkers);
+  });
+}
+
 TEST_F(DeviceTest, StagedCollectivesTakeSlicesOfTheHostToo) {
   among(Way::staged, [](Site& site) {
     const auto r = static_cast<float>(site.rank);

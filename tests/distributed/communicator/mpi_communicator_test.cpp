@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "distributed/communicator/mpi_messages.h"
 #include "distributed/communicator/mpi_session.h"
 #include "tests/support/error_of.h"
 #include "tests/support/ranks.h"
@@ -89,6 +91,16 @@ TEST(Mpi, ARefusedCallLeavesTheOthersAlone) {
     EXPECT_THROW(comm.exchange({&nobody, 1}), Error);
     comm.barrier()->wait();
   });
+}
+
+TEST(Mpi, TagsOfGroupsRepeatButNotThoseOfTheRun) {
+  std::set<int> tags;
+  for (int generation = 0; generation < 4094; ++generation)
+    for (int64_t round = 80; round < 88; ++round) tags.insert(message_tag(generation, round));
+  EXPECT_EQ(tags.size(), 4094u * 8u);
+  EXPECT_LE(*tags.rbegin(), 32767);  // the least limit of MPI
+  for (int generation = 4094; generation < 20000; ++generation)
+    EXPECT_EQ(message_tag(generation, 3), message_tag(generation - 4093, 3));
 }
 
 /// Gathers `bytes` of each rank; returns how many of all arrive wrong.

@@ -186,6 +186,8 @@ TEST_F(Nccl, SaysWhenToLookAgain) {
               while (!pending->ready()) std::this_thread::yield();
               EXPECT_LE(pending->ready_at_us(), now_us());
               EXPECT_NE(error_of([&] { site.sum(x); }).find("still under way"), std::string::npos);
+              EXPECT_EQ(error_of([&] { site.comm->split(0); }),
+                        "split: a collective is still under way, wait() for it first");
               pending->wait();
               EXPECT_THROW(pending->wait(), Error);
               EXPECT_EQ(site.first(x), 4.0f);

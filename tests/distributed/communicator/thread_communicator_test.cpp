@@ -261,6 +261,23 @@ TEST(ThreadCommunicator, ARankHearsOfProgressInItsGroups) {
   last->wait();
 }
 
+TEST(ThreadCommunicator, ARankHearsThatAnotherGroupsCallsDiffer) {
+  ThreadGroup group(3);
+  std::vector<std::unique_ptr<Communicator>> groups(3);
+  run_ranks(group, [&](Communicator& comm) {
+    groups[static_cast<size_t>(comm.rank())] = comm.split(int{comm.rank() < 2});
+  });
+  int heard = 0;
+  group.communicator(2).on_progress([&] { ++heard; });
+  const PendingPtr waiting = group.communicator(2).barrier();
+  const PendingPtr first = groups[0]->barrier(), other = groups[1]->exchange({});
+  EXPECT_EQ(heard, 1);
+  EXPECT_TRUE(waiting->ready());
+  EXPECT_EQ(error_of([&] { waiting->wait(); }),
+            "rank 1: calls exchange of 0 bytes in generation 1 where its group's rank 0 calls "
+            "barrier in generation 1");
+}
+
 TEST(ThreadCommunicator, KnowsWhenTheLinkWillBeDone) {
   ThreadGroup group(2, {.latency_us = 3e9});
   const PendingPtr first = group.communicator(0).barrier();

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/commands/commands.h"
@@ -105,6 +106,9 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (!speaks) return kUsageError;
     return error.get_exit_code() == 0 ? program.exit(error) : explain(program, error);  // --help: 0
+  } catch (const std::system_error&) {  // fmt's, where stdout cannot be written
+    flush_output();
+    throw;
   }
   return 0;
 }

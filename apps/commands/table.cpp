@@ -29,6 +29,7 @@ void run_table(const TableArguments& arguments) {
   request.program = std::filesystem::read_symlink("/proc/self/exe").string();
   request.scale = arguments.scale;
   request.out = arguments.out;
+  request.seeds = arguments.seeds;
   request.overrides = overrides;
   request.jobs = arguments.jobs;
   request.niceness = arguments.niceness;
@@ -41,14 +42,10 @@ void run_table(const TableArguments& arguments) {
   if (name.empty()) {
     WISP_CHECK(arguments.dry || overrides.empty(), "the list of tables trains nothing: overrides ",
                "and --data are for --dry or for a table");
-    WISP_CHECK(arguments.seeds == 0, "--seeds is for a table");
     return end(list_tables(request, arguments.dry, load));
   }
   TableFile table = TableFile::read(find_table(name));
-  if (arguments.seeds > 0) {
-    table.seeds.clear();
-    for (int64_t seed = 1; seed <= arguments.seeds; ++seed) table.seeds.push_back(seed);
-  }
+  table.take_seeds(request.seeds);
   if (arguments.dry) return end(plan_table(table, request, load));
   if (arguments.show) return show_table(table, request);
   end(run_table(table, request, load));

@@ -222,7 +222,8 @@ int list_tables(const TableRequest& request, bool measure, const LoadConfig& loa
   if (measure) meter.emplace(request);
   const std::vector<std::string> paths = known_tables();
   for (const std::string& path : paths) {
-    const TableFile table = TableFile::read(path);
+    TableFile table = TableFile::read(path);
+    table.take_seeds(request.seeds);
     for (const TableScale& scale : table.scales) {
       if (!request.scale.empty() && request.scale != scale.name) continue;
       if (meter && meter->status() != 0) break;

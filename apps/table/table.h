@@ -14,6 +14,7 @@ struct TableRequest {
   std::string program;                     // program to call as `program train CONFIG …`
   std::string scale;                       // "": the table's first
   std::string out;                         // the runs are in OUT/TABLE-SCALE
+  int64_t seeds = 0;                       // of each listed table, as in TableFile::take_seeds()
   std::span<const std::string> overrides;  // key=value, of all rows
   int jobs = 1;                            // runs at a time
   int niceness = 19;                       // of the runs: 19 takes the time that others leave

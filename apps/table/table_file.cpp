@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <numeric>
 #include <set>
 
 #include "core/base/error.h"
@@ -142,6 +143,12 @@ std::vector<std::string> overrides_of(const TableRow& row, const TableScale& sca
     all.insert(all.end(), some->begin(), some->end());
   all.insert(all.end(), more.begin(), more.end());
   return all;
+}
+
+void TableFile::take_seeds(int64_t count) {
+  if (count == 0) return;
+  seeds.resize(static_cast<size_t>(count));
+  std::iota(seeds.begin(), seeds.end(), 1);
 }
 
 std::vector<std::string> known_tables() {

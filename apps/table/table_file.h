@@ -45,6 +45,9 @@ struct TableFile {
   /// The name of a run, which names its directory: "topk-s2".
   std::string run_name(size_t row, int64_t seed) const;
 
+  /// Replaces the seeds by 1 to `count`; 0 leaves them.
+  void take_seeds(int64_t count);
+
   /// Throws Error with file:line for an unknown key, a wrong type, a name that is no file name, a
   /// name or seed that is given twice, and a missing config file, row, seed or scale.
   static TableFile read(const std::string& path);

@@ -41,14 +41,15 @@ class ExchangeScheduler {
     /// Items that must be measured before the first is prepared: clipping may need the norm of the
     /// whole gradient.
     int measured_first = 0;
-    /// Whether items that the next slot does not need are measured while one travels.
+    /// Whether items are measured, too, while the next slot lacks none.
     bool ahead = true;
   };
 
   /// Begins a step, which the spans' memory outlives.
   void begin(std::span<const Slot> slots, Items items);
 
-  /// The next action. It stays the same until something is reported.
+  /// The next action: the first that applies, in the order of docs/architecture.md ("The life of a
+  /// step"). Done if all slots are decoded. It stays the same until something is reported.
   Action next() const;
   /// Whether arrived() could change the next action. Until then nobody needs to look at the wire.
   bool asks_wire() const { return phase_ == Phase::on_wire && !urgent(); }

@@ -20,6 +20,7 @@
 #include "apps/table/table_plot.h"
 #include "apps/table/table_text.h"
 #include "core/base/error.h"
+#include "core/io/input_file.h"
 #include "core/io/output_file.h"
 
 namespace wisp {
@@ -54,12 +55,10 @@ std::vector<QueuedRun> queue_of(const TableFile& table, const TableScale& scale,
         WISP_CHECK(!text.starts_with("seed="), "table ", table.name, ", row ", table.rows[r].name,
                    ": the override ", text, " is not for a row; give --seeds");
       overrides.push_back(fmt::format("seed={}", seed));
-      try {
-        const std::string config = Prepared(load(scale.config, overrides)).config().resolved();
-        queued.push_back({table.run_name(r, seed), scale.config, std::move(overrides), config});
-      } catch (const Error& error) {
-        throw Error(concat("table ", table.name, ", row ", table.rows[r].name, ": ", error.what()));
-      }
+      const std::string config =
+          naming(concat("table ", table.name, ", row ", table.rows[r].name),
+                 [&] { return Prepared(load(scale.config, overrides)).config().resolved(); });
+      queued.push_back({table.run_name(r, seed), scale.config, std::move(overrides), config});
     }
   }
   return queued;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "apps/setup/prepared.h"
-#include "core/base/error.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
@@ -38,7 +38,7 @@ std::vector<RowPlan> plan_rows(const TableFile& table, const TableScale& scale,
   std::vector<RowPlan> plans;
   for (const TableRow& row : table.rows) {
     RowPlan& plan = plans.emplace_back();
-    try {
+    naming(concat("table ", table.name, ", row ", row.name), [&] {
       Prepared run(load(scale.config, overrides_of(row, scale, overrides)));
       const TrainOptions& options = run.options();
       plan.workers = options.workers;
@@ -47,9 +47,7 @@ std::vector<RowPlan> plan_rows(const TableFile& table, const TableScale& scale,
       plan.steps = options.epochs * steps_of_epoch(run, scale.samples);
       if (options.max_steps > 0 && plan.steps > 0)
         plan.steps = std::min(plan.steps, options.max_steps);
-    } catch (const Error& error) {
-      throw Error(concat("table ", table.name, ", row ", row.name, ": ", error.what()));
-    }
+    });
   }
   return plans;
 }

@@ -145,7 +145,7 @@ class StepMeter {
 double cost_of(const TableFile& table, const TableScale& scale, const TableRequest& request,
                const LoadConfig& load, StepMeter& meter, std::vector<std::string>& remarks) {
   std::string failure;
-  double seconds = std::nan("");
+  double seconds;
   try {
     const std::vector<RowPlan> plans = plan_rows(table, scale, request.overrides, load);
     int64_t steps = 0;
@@ -154,6 +154,7 @@ double cost_of(const TableFile& table, const TableScale& scale, const TableReque
               static_cast<double>(table.seeds.size());
   } catch (const Error& error) {
     failure = error.what();
+    seconds = std::nan("");
   }
   if (!failure.empty()) remarks.push_back(concat(table.name, ", ", scale.name, ": ", failure));
   return seconds;

@@ -318,7 +318,7 @@ bool has_zero_byte(const std::vector<std::string>& texts) {
 }  // namespace
 
 template <class T>
-  requires kIsConfigType<T>
+requires kIsConfigType<T>
 void Config::bind(const std::string& key, T& value, const std::string& meaning) {
   const std::string initial = to_toml(value);
   refuse_table(*tree_, key, type_of(value));

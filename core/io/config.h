@@ -59,7 +59,7 @@ class Config {
   /// the type found and the type expected. A number may be given as an integer, but not as inf or
   /// nan. A key may be bound again, with the same type and default.
   template <class T>
-    requires kIsConfigType<T>
+  requires kIsConfigType<T>
   void bind(const std::string& key, T& value, const std::string& meaning);
   /// The rows of an array of tables ([[compression.policy]]). Bind and finish each row by itself.
   std::vector<Config> rows(const std::string& key, const std::string& meaning);

@@ -1,4 +1,5 @@
-// Writing of a value to a gradient, and its type, for the backward functions of ops. Used by the stream's thread.
+// Writing of a value to a gradient, and its type, for the backward functions of ops. Used by the
+// stream's thread.
 #pragma once
 
 #include "core/autograd.h"

@@ -65,8 +65,8 @@ class ThreadGroup::Member::UnderWay final : public Pending {
     if (meeting_ && !finished_) member_.meetings_.desert(*meeting_, member_.rank());
   }
   bool ready() override {
-    const double at_us = ready_at_us();
-    return joined_ && at_us <= now_us();
+    const double asked_us = now_us();  // before the look, whose next time may soon be past
+    return ready_at_us() <= asked_us && joined_;
   }
   double ready_at_us() override {
     if (!joined_ && there_.reached()) join();

@@ -1,5 +1,7 @@
 #include "compression/feedback_options.h"
 
+#include <optional>
+
 namespace wisp {
 
 float FeedbackOptions::gain(const StepInfo& info) const {
@@ -8,34 +10,24 @@ float FeedbackOptions::gain(const StepInfo& info) const {
 }
 
 FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published) {
-  std::string choice = "auto";
-  config.bind("compression.feedback", choice,
-              "error feedback: none, ef, ef21, ef21_sgdm, or auto (as the method was published)");
   FeedbackOptions options;
-  if (choice == "auto") {
-    options.kind = published;
-  } else if (choice == "ef") {
-    options.kind = Feedback::ef;
-  } else if (choice == "ef21") {
-    options.kind = Feedback::ef21;
-  } else if (choice == "ef21_sgdm") {
-    options.kind = Feedback::ef21_sgdm;
-  } else {
-    WISP_CHECK(choice == "none", config.where("compression.feedback"),
-               ": compression.feedback is '", choice,
-               "', expected auto, none, ef, ef21 or ef21_sgdm");
-  }
-  std::string residual = "gradient";
-  config.bind("compression.residual", residual,
-              "units of ef's residual: gradient (applied at the new learning rate) or update "
-              "(applied at the old one)");
-  WISP_CHECK(residual == "gradient" || residual == "update", config.where("compression.residual"),
-             ": compression.residual is '", residual, "', expected gradient or update");
-  WISP_CHECK(residual == "gradient" || options.kind == Feedback::ef,
+  std::optional<Feedback> kind;
+  config.bind_choice("compression.feedback", kind,
+                     {{"auto", std::nullopt},
+                      {"none", Feedback::none},
+                      {"ef", Feedback::ef},
+                      {"ef21", Feedback::ef21},
+                      {"ef21_sgdm", Feedback::ef21_sgdm}},
+                     "error feedback: none, ef, ef21, ef21_sgdm, or auto (as the method was "
+                     "published)");
+  options.kind = kind.value_or(published);
+  config.bind_choice("compression.residual", options.update_units,
+                     {{"gradient", false}, {"update", true}},
+                     "units of ef's residual: gradient (applied at the new learning rate) or "
+                     "update (applied at the old one)");
+  WISP_CHECK(!options.update_units || options.kind == Feedback::ef,
              config.where("compression.residual"),
-             ": compression.residual = \"update\" is for "
-             "compression.feedback = \"ef\"");
-  options.update_units = residual == "update";
+             ": compression.residual = \"update\" is for compression.feedback = \"ef\"");
   options.local = local_momentum(setup);
   return options;
 }

@@ -13,32 +13,23 @@ constexpr double kMostEpochs = 10'000.0;  // each epoch may be a phase
 }  // namespace
 
 RatioSchedule::RatioSchedule(Config& config) {
-  std::string warmup = "none";
   config.bind("compression.ratio", ratio_, "kept / total elements of sparse methods, in (0, 1]");
-  config.bind("compression.warmup", warmup,
-              "form of the ratio's warm-up: none, list, or exponential");
+  config.bind_choice(
+      "compression.warmup", warmup_,
+      {{"none", Warmup::none}, {"list", Warmup::list}, {"exponential", Warmup::exponential}},
+      "form of the ratio's warm-up: none, list, or exponential");
   config.bind("compression.warmup_epochs", epochs_, "length of the warm-up, in epochs, above 0");
   config.bind("compression.warmup_list", list_,
               "ratios of warmup = \"list\", spread evenly over its epochs; 1 or more: dense");
 
-  WISP_CHECK(0.0 < ratio_ && ratio_ <= 1.0, config.where("compression.ratio"),
-             ": compression.ratio is ", ratio_, ", expected 0 < ratio <= 1");
-  WISP_CHECK(0.0 < epochs_ && epochs_ <= kMostEpochs, config.where("compression.warmup_epochs"),
-             ": compression.warmup_epochs is ", epochs_, ", expected more than 0 and at most ",
-             kMostEpochs);
+  config.expect(0.0 < ratio_ && ratio_ <= 1.0, "compression.ratio", ratio_, "0 < ratio <= 1");
+  config.expect(0.0 < epochs_ && epochs_ <= kMostEpochs, "compression.warmup_epochs", epochs_,
+                concat("more than 0 and at most ", kMostEpochs));
   WISP_CHECK(!list_.empty(), config.where("compression.warmup_list"),
              ": compression.warmup_list is empty, expected at least one ratio");
   for (const double ratio : list_) {
     WISP_CHECK(ratio > 0.0, config.where("compression.warmup_list"),
                ": compression.warmup_list holds ", ratio, ", expected ratios above 0");
-  }
-  if (warmup == "list") {
-    warmup_ = Warmup::list;
-  } else if (warmup == "exponential") {
-    warmup_ = Warmup::exponential;
-  } else {
-    WISP_CHECK(warmup == "none", config.where("compression.warmup"), ": compression.warmup is '",
-               warmup, "', expected none, list or exponential");
   }
 }
 

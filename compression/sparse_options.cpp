@@ -11,8 +11,7 @@ DType bind_summed_values(Config& config) {
       "f32, f16 or bf16");
   if (values == "f16") return DType::f16;
   if (values == "bf16") return DType::bf16;
-  WISP_CHECK(values == "f32", config.where("compression.values"), ": compression.values is '",
-             values, "', expected f32, f16 or bf16");
+  config.expect(values == "f32", "compression.values", "'" + values + "'", "f32, f16 or bf16");
   return DType::f32;
 }
 
@@ -27,13 +26,11 @@ void check_least_ratio(double least_ratio) {
 }
 
 bool bind_shared(Config& config, bool by_default) {
-  std::string sharing = by_default ? "shared" : "own";
-  config.bind("compression.sharing", sharing,
-              "positions that a rank sends: shared (the same on all ranks; values are summed on "
-              "the wire) or own (payloads are gathered)");
-  WISP_CHECK(sharing == "shared" || sharing == "own", config.where("compression.sharing"),
-             ": compression.sharing is '", sharing, "', expected shared or own");
-  return sharing == "shared";
+  bool shared = by_default;
+  config.bind_choice("compression.sharing", shared, {{"shared", true}, {"own", false}},
+                     "positions that a rank sends: shared (the same on all ranks; values are "
+                     "summed on the wire) or own (payloads are gathered)");
+  return shared;
 }
 
 }  // namespace wisp

@@ -12,8 +12,7 @@ int64_t bind_start_after(Config& config, int64_t published) {
 }
 
 void check_start_after(int64_t updates, const Config& places) {
-  WISP_CHECK(updates >= 0, places.opening("compression.start_after"), "compression.start_after is ",
-             updates, ", expected 0 or more");
+  places.expect(updates >= 0, "compression.start_after", updates, "0 or more");
 }
 
 }  // namespace wisp

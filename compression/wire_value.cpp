@@ -4,11 +4,6 @@
 
 namespace wisp {
 
-namespace {
-constexpr WireFormat kFormats[] = {WireFormat::f32, WireFormat::f16, WireFormat::bf16,
-                                   WireFormat::natural};
-}
-
 const char* name_of(WireFormat format) {
   switch (format) {
     case WireFormat::f32:
@@ -24,14 +19,15 @@ const char* name_of(WireFormat format) {
 }
 
 WireFormat bind_values(Config& config) {
-  std::string values = "f32";
-  config.bind("compression.values", values,
-              "format of a sparse method's values on the wire: f32, f16, bf16, or natural (sign "
-              "and nearest power of two, 9 bits)");
-  for (const WireFormat format : kFormats)
-    if (values == name_of(format)) return format;
-  throw Error(concat(config.where("compression.values"), ": compression.values is '", values,
-                     "', expected f32, f16, bf16 or natural"));
+  WireFormat values = WireFormat::f32;
+  config.bind_choice("compression.values", values,
+                     {{"f32", WireFormat::f32},
+                      {"f16", WireFormat::f16},
+                      {"bf16", WireFormat::bf16},
+                      {"natural", WireFormat::natural}},
+                     "format of a sparse method's values on the wire: f32, f16, bf16, or natural "
+                     "(sign and nearest power of two, 9 bits)");
+  return values;
 }
 
 }  // namespace wisp

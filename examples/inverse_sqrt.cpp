@@ -12,8 +12,7 @@ namespace wisp::inverse_sqrt {
 std::unique_ptr<Schedule> make(Config& config, double) {
   double peak = 1.0;
   config.bind("schedule.peak_epoch", peak, "epoch at which the rate is highest, above 0");
-  WISP_CHECK(peak > 0.0, config.where("schedule.peak_epoch"), ": schedule.peak_epoch is ", peak,
-             ", expected more than 0");
+  config.expect(peak > 0.0, "schedule.peak_epoch", peak, "more than 0");
   auto schedule = std::make_unique<Schedule>();
   schedule->at = [peak](double epoch) {
     return epoch < peak ? epoch / peak : std::sqrt(peak / epoch);

@@ -58,8 +58,7 @@ std::unique_ptr<OptimizerRecipe> make(Config& config, double weight_decay) {
   config.bind("optimizer.beta2", options.beta2, "decay rate of the mean that is kept, in [0, 1)");
   for (const auto& [key, beta] :
        {std::pair("optimizer.beta1", options.beta1), std::pair("optimizer.beta2", options.beta2)})
-    WISP_CHECK(beta >= 0.0 && beta < 1.0, config.where(key), ": ", key, " is ", beta,
-               ", expected a number in [0, 1)");
+    config.expect(beta >= 0.0 && beta < 1.0, key, beta, "a number in [0, 1)");
   auto recipe = std::make_unique<OptimizerRecipe>();
   recipe->make = [options](FlatParameters& parameters) {
     return std::make_unique<Lion>(parameters, options);

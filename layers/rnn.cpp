@@ -29,11 +29,8 @@ RnnResult Rnn::operator()(const Variable& x, const std::vector<int64_t>& rows,
   return rnn(cell_, x, rows, parameters, before);
 }
 
-RnnCell rnn_cell_named(const std::string& name, const std::string& key) {
-  if (name == "lstm") return RnnCell::lstm;
-  if (name == "gru") return RnnCell::gru;
-  WISP_CHECK(name == "tanh", key, " is \"", name, "\", expected lstm, gru or tanh");
-  return RnnCell::tanh;
+std::vector<std::pair<std::string, RnnCell>> rnn_cells() {
+  return {{"lstm", RnnCell::lstm}, {"gru", RnnCell::gru}, {"tanh", RnnCell::tanh}};
 }
 
 }  // namespace wisp

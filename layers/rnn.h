@@ -2,6 +2,8 @@
 // context.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ops.h"
@@ -36,8 +38,7 @@ class Rnn final : public Module {
   std::vector<Direction> directions_;
 };
 
-/// The cell named lstm, gru or tanh. Throws Error with the known names for any other; `key` says
-/// where the name was found.
-RnnCell rnn_cell_named(const std::string& name, const std::string& key);
+/// The cells by name, as the choices of a key.
+std::vector<std::pair<std::string, RnnCell>> rnn_cells();
 
 }  // namespace wisp

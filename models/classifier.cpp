@@ -12,11 +12,10 @@ ClassifierOptions bind_classifier(Config& config) {
   config.bind("model.mixup", options.mixup,
               "mixup (Zhang et al. 2018): trains on mixtures of two samples with shares from "
               "Beta(mixup, mixup), in (0, 1]; 0: on single samples");
-  WISP_CHECK(0.0 <= options.label_smoothing && options.label_smoothing < 1.0,
-             config.where("model.label_smoothing"), ": model.label_smoothing is ",
-             options.label_smoothing, ", expected a number in [0, 1)");
-  WISP_CHECK(0.0 <= options.mixup && options.mixup <= 1.0, config.where("model.mixup"),
-             ": model.mixup is ", options.mixup, ", expected a number in [0, 1]");
+  config.expect(0.0 <= options.label_smoothing && options.label_smoothing < 1.0,
+                "model.label_smoothing", options.label_smoothing, "a number in [0, 1)");
+  config.expect(0.0 <= options.mixup && options.mixup <= 1.0, "model.mixup", options.mixup,
+                "a number in [0, 1]");
   return options;
 }
 

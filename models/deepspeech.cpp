@@ -167,15 +167,14 @@ namespace {
 
 std::unique_ptr<Model> make_deepspeech(Config& config, const Facts& facts) {
   DeepSpeechOptions options;
-  std::string cell = "gru";
   config.bind("model.convolutions", options.convolutions,
               "number of convolutions: 2, or 3 as in the largest models");
   config.bind("model.conv_bias", options.conv_bias, "bias in the convolutions, before their norm");
-  config.bind("model.cell", cell, "cell of the recurrent layers: lstm, gru or tanh");
+  config.bind_choice("model.cell", options.cell, rnn_cells(),
+                     "cell of the recurrent layers: lstm, gru or tanh");
   config.bind("model.layers", options.layers,
               "number of bidirectional recurrent layers, whose directions are added");
   config.bind("model.units", options.units, "hidden size of each layer and direction");
-  options.cell = rnn_cell_named(cell, concat(config.where("model.cell"), ": model.cell"));
   return std::make_unique<DeepSpeech>(options, facts);
 }
 

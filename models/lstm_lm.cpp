@@ -94,8 +94,8 @@ namespace {
 
 std::unique_ptr<Model> make_lstm_lm(Config& config, const Facts& facts) {
   LstmLmOptions options;
-  std::string cell = "lstm", loss = "mean";
-  config.bind("model.cell", cell, "cell of the recurrent layers: lstm, gru or tanh");
+  config.bind_choice("model.cell", options.cell, rnn_cells(),
+                     "cell of the recurrent layers: lstm, gru or tanh");
   config.bind("model.layers", options.layers, "number of recurrent layers");
   config.bind("model.units", options.units,
               "hidden size of each layer, and size of the word vectors");
@@ -105,17 +105,14 @@ std::unique_ptr<Model> make_lstm_lm(Config& config, const Facts& facts) {
               "same dropout mask at all positions of a window (Gal & Ghahramani 2016)");
   config.bind("model.tied", options.tied,
               "words' vectors are the output's weights, too (Press & Wolf 2017)");
-  config.bind("model.loss", loss,
-              "loss behind the gradients: mean (per token), or sum_over_time (summed over a "
-              "window's positions, for Zaremba's learning rates and clipping bounds)");
+  config.bind_choice("model.loss", options.sum_over_time,
+                     {{"mean", false}, {"sum_over_time", true}},
+                     "loss behind the gradients: mean (per token), or sum_over_time (summed over a "
+                     "window's positions, for Zaremba's learning rates and clipping bounds)");
   config.bind(
       "model.init_range", options.init_range,
       "bound b of initial weights uniform in ±b, 0 or more; 0: layers in ±1 / sqrt(units), word "
       "vectors and output in ±0.1, output bias 0");
-  options.cell = rnn_cell_named(cell, concat(config.where("model.cell"), ": model.cell"));
-  WISP_CHECK(loss == "mean" || loss == "sum_over_time", config.where("model.loss"),
-             ": model.loss is \"", loss, "\", expected mean or sum_over_time");
-  options.sum_over_time = loss == "sum_over_time";
   return std::make_unique<LstmLm>(options, facts);
 }
 

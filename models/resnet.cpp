@@ -131,13 +131,10 @@ std::unique_ptr<Model> make_cifar(Config& config, const Facts& facts) {
 std::unique_ptr<Model> make_imagenet(Config& config, const Facts& facts) {
   int64_t depth = 50;
   config.bind("model.depth", depth, "number of layers: 18, 34, 50, 101 or 152");
-  std::string stem = "7x7";
-  config.bind("model.stem", stem,
-              "first convolution: 7x7 (with stride 2 and a max pool), or 3x3 for small pictures");
-  WISP_CHECK(stem == "7x7" || stem == "3x3", config.where("model.stem"), ": model.stem is '", stem,
-             "', expected 7x7 or 3x3");
   ResNetPlan plan = ResNetPlan::imagenet(depth);
-  plan.large_stem = stem == "7x7";
+  config.bind_choice(
+      "model.stem", plan.large_stem, {{"7x7", true}, {"3x3", false}},
+      "first convolution: 7x7 (with stride 2 and a max pool), or 3x3 for small pictures");
   return std::make_unique<ResNet>(plan, facts, bind_options(config));
 }
 

@@ -127,7 +127,7 @@ Words overrides(const std::string& word, bool list) {
   const std::string before =
       word.substr(0, 1 + (comma != word.npos ? std::max(equals, comma) : equals));
   Words words;
-  for (const std::string& value : values_of_key(word.substr(0, equals)))
+  for (const std::string& value : words_of_key(word.substr(0, equals)))
     words.push_back(before + value);
   return words;
 }

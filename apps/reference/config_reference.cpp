@@ -156,74 +156,17 @@ std::string chapter(const std::string& title, const std::vector<Section>& sectio
   return text;
 }
 
-using Bind = std::function<void(Config&)>;
-
-/// Every function that binds keys.
-std::vector<Bind> all_binds() {
-  std::vector<Bind> binds = {[](Config& config) {
-                               const TrainOptions options = bind_run(config);
-                               make_model(options.model, config, kinds_of_data().front());
-                             },
-                             [](Config& config) { make_data_source(config); }};
-  for (const auto& [name, entry] : ModelRegistry::instance().entries()) {
-    for (const Facts& facts : kinds_of_data())
-      binds.push_back([make = entry.make, facts](Config& config) { make(config, facts); });
-  }
-  for (const auto& [name, entry] : DataRegistry::instance().entries()) binds.push_back(entry.make);
-  for (const auto& [name, entry] : OptimizerRegistry::instance().entries())
-    binds.push_back([make = entry.make](Config& config) { make(config, 0.0); });
-  for (const auto& [name, entry] : ScheduleRegistry::instance().entries())
-    binds.push_back([make = entry.make](Config& config) { make(config, 1.0); });
-  for (const auto& [name, entry] : CompressorRegistry::instance().entries())
-    binds.push_back([make = entry.make](Config& config) {
-      make(config, {});
-      RatioSchedule schedule(config);
-    });
-  for (const auto& [name, entry] : SynchronizerRegistry::instance().entries())
-    binds.push_back([make = entry.make](Config& config) { make(config, {}); });
-  return binds;
-}
-
-/// The words in an error "…, expected exact or sampled" or "…; known: adamw, sgd"; empty if the
-/// error has no list.
-std::vector<std::string> listed_words(const std::string& error) {
-  for (const std::string before : {"known: ", "codes: ", "expected "}) {
-    const size_t at = error.rfind(before);
-    if (at == error.npos) continue;
-    std::string list = error.substr(at + before.size());
-    if (const size_t last = list.rfind(" or "); last != list.npos) list.replace(last, 4, ", ");
-    std::vector<std::string> words;
-    for (size_t begin = 0, end = 0; end != list.npos; begin = end + 2) {
-      end = list.find(", ", begin);
-      words.push_back(list.substr(begin, end == list.npos ? end : end - begin));
-      if (words.back().empty() || words.back().find_first_of(" ()\"") != list.npos) return {};
-    }
-    return words;
-  }
-  return {};
-}
-
 }  // namespace
 
-std::vector<std::string> values_of_key(const std::string& key) {
-  const std::vector<ConfigKey> keys = config_keys();
-  const auto found = std::ranges::find(keys, key, &ConfigKey::name);
-  if (found == keys.end()) return {};
-  if (found->type == "bool") return {"true", "false"};
-  if (found->type != "string") return {};
-  constexpr const char* kNobodys = "?";
-  for (const Bind& bind : all_binds()) {
-    Config config;
-    config.set(key, to_toml(std::string(kNobodys)));
-    try {
-      bind(config);
-    } catch (const Error& error) {
-      const std::string text = error.what();
-      if (text.find(kNobodys) == text.npos) continue;
-      if (std::vector<std::string> words = listed_words(text); words.size() > 1) return words;
-    }
+std::vector<std::string> words_of_key(const std::string& key) {
+  std::vector<std::string> words;
+  for (const ConfigKey& known : config_keys()) {
+    if (known.name != key) continue;
+    if (known.type == "bool") return {"true", "false"};
+    for (const std::string& word : known.words)
+      if (std::ranges::count(words, word) == 0) words.push_back(word);
   }
-  return {};
+  return words;
 }
 
 std::string config_reference() {

@@ -96,13 +96,11 @@ std::string text_of(const std::vector<Scope>& scopes) {
 }
 
 Scope bind_scope(Config& config) {
-  std::string scope = "layer";
-  config.bind("compression.scope", scope, "scope of a selection: layer, bucket or model");
-  WISP_CHECK(scope == "layer" || scope == "bucket" || scope == "model",
-             config.where("compression.scope"), ": unknown compression.scope '", scope,
-             "'; known: bucket, layer, model");
-  if (scope == "bucket") return Scope::bucket;
-  return scope == "model" ? Scope::model : Scope::layer;
+  Scope scope = Scope::layer;
+  config.bind_choice("compression.scope", scope,
+                     {{"layer", Scope::layer}, {"bucket", Scope::bucket}, {"model", Scope::model}},
+                     "scope of a selection: layer, bucket or model");
+  return scope;
 }
 
 /// Checks that `what` (momentum, weight_decay) is applied to a segment exactly once: by the method,
@@ -255,6 +253,7 @@ Methods choose_methods(Config& config, const TrainOptions& options,
                        std::span<const Segment> segments) {
   std::string method = "none";
   config.bind("compression.method", method, "compression method; `wisp methods` lists them");
+  config.offer("compression.method", method_names());
   const Scope scope = bind_scope(config);
   const std::vector<PolicyRule> rules = read_policy(config);
 

@@ -5,37 +5,14 @@
 #include "core/backend.h"
 #include "core/base/error.h"
 #include "core/cuda/device.h"
+#include "models/model.h"
 
 namespace wisp {
 namespace {
 
-/// Throws unless `value` is at least `least`.
-template <class T>
-void at_least(const Config& config, const std::string& key, T value, T least) {
-  WISP_CHECK(value >= least, config.where(key), ": ", key, " is ", value, ", expected ", least,
-             " or more");
-}
-
-/// Throws unless `value` is at most `most`.
-void at_most(const Config& config, const std::string& key, double value, double most) {
-  WISP_CHECK(value <= most, config.where(key), ": ", key, " is ", value, ", expected ", most,
-             " or less");
-}
-
-void one_of(const Config& config, const std::string& key, const std::string& value,
-            std::initializer_list<const char*> known) {
-  std::string names;
-  for (const char* name : known) {
-    if (value == name) return;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Error(concat(config.where(key), ": ", key, " is '", value, "', known: ", names));
-}
-
 /// Checks the engine: workers are threads of one process, or processes with one worker each. Throws
 /// Error for options that only threads have.
 void check_engine(const Config& config, const TrainOptions& o, const World& world) {
-  one_of(config, "distributed.engine", o.engine, {"auto", "threads", "mpi"});
   if (!world.processes()) {
     WISP_CHECK(o.engine != "mpi", config.where("distributed.engine"),
                ": distributed.engine is mpi, but this process runs alone; start it with mpirun -n ",
@@ -59,7 +36,6 @@ Device device_named(const std::string& name) {
 
 /// Throws unless this program can train on the device here.
 void check_device(const Config& config, const std::string& device) {
-  one_of(config, "device", device, {"cpu", "cuda", "emulated"});
   if (device == "cuda") {
     const std::string missing = missing_for_cuda();
     WISP_CHECK(missing.empty(), config.where("device"), ": device is cuda, but this program lacks ",
@@ -117,59 +93,59 @@ void count_processes(Config& config, TrainOptions& o, const World& world) {
 
 void bind_workers(Config& config, TrainOptions& o, const World& world) {
   if (world.processes()) count_processes(config, o, world);
-  config.bind("workers", o.workers, kWorkers);
-  config.bind("distributed.engine", o.engine,
-              "kind of workers: threads (of one process), mpi (processes started by mpirun), or "
-              "auto (mpi if mpirun started several)");
-  config.bind("threads", o.threads,
-              "OpenMP threads of each worker; 0: its share of the machine's cores");
-  config.bind("comm_threads", o.comm_threads, "OpenMP threads of each worker's comm thread");
+  config.bind_least("workers", o.workers, 1, kWorkers);
+  config.bind_word(
+      "distributed.engine", o.engine, {"auto", "threads", "mpi"},
+      "kind of workers: threads (of one process), mpi (processes started by mpirun), or "
+      "auto (mpi if mpirun started several)");
+  config.bind_least("threads", o.threads, 0,
+                    "OpenMP threads of each worker; 0: its share of the machine's cores");
+  config.bind_least("comm_threads", o.comm_threads, 1,
+                    "OpenMP threads of each worker's comm thread");
   config.bind("turns", o.turns,
               "let one worker compute at a time: memory for the activations of one worker, no "
               "overlap; threads only");
   bind_device(config, o.device);
-  config.bind("devices", o.devices,
-              "number of GPUs for the workers of one process: 1, shared by all, or one each, with "
-              "gradients exchanged by NCCL; no effect on the CPU");
+  config.bind_least(
+      "devices", o.devices, 1,
+      "number of GPUs for the workers of one process: 1, shared by all, or one each, with "
+      "gradients exchanged by NCCL; no effect on the CPU");
   config.bind("seed", o.seed, "seed of all random numbers");
-  config.bind("timeout_s", o.timeout_s,
-              "longest wait for another worker, in seconds, 0.001 to 1e9");
-  config.bind("link.gbit_per_s", o.link.gbit_per_s,
-              "emulated link speed of each worker in each direction, 0 or more; 0: no limit; "
-              "threads only");
-  config.bind("link.latency_us", o.link.latency_us,
-              "emulated latency of a message step, in microseconds, 0 to 1e9; threads only");
-  at_least(config, "workers", o.workers, 1);
-  at_least(config, "threads", o.threads, 0);
-  at_least(config, "comm_threads", o.comm_threads, 1);
-  at_least(config, "devices", o.devices, 1);
-  at_least(config, "timeout_s", o.timeout_s, 0.001);
-  at_most(config, "timeout_s", o.timeout_s, 1e9);
-  at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
-  at_least(config, "link.latency_us", o.link.latency_us, 0.0);
-  at_most(config, "link.latency_us", o.link.latency_us, 1e9);
+  config.bind_least("timeout_s", o.timeout_s, 0.001,
+                    "longest wait for another worker, in seconds, 0.001 to 1e9");
+  config.bind_least("link.gbit_per_s", o.link.gbit_per_s, 0.0,
+                    "emulated link speed of each worker in each direction, 0 or more; 0: no limit; "
+                    "threads only");
+  config.bind_least("link.latency_us", o.link.latency_us, 0.0,
+                    "emulated latency of a message step, in microseconds, 0 to 1e9; threads only");
+  config.expect(o.timeout_s <= 1e9, "timeout_s", o.timeout_s, "1e+09 or less");
+  config.expect(o.link.latency_us <= 1e9, "link.latency_us", o.link.latency_us, "1e+09 or less");
   check_engine(config, o, world);
 }
 
 void bind_training(Config& config, TrainOptions& o) {
-  config.bind("train.batch", o.batch,
-              "batch size: samples of a step over all workers and micro-batches");
-  config.bind("train.accumulate", o.accumulate, "number of micro-batches of a step on each worker");
-  config.bind("train.epochs", o.epochs, "passes over the training set");
-  config.bind("train.max_steps", o.max_steps,
-              "number of steps after which the run ends; 0: no limit");
-  config.bind("train.eval_every", o.eval_every, "epochs between evaluations; 0: only at the end");
-  config.bind(
-      "train.eval_batch", o.eval_batch,
+  config.bind_least("train.batch", o.batch, 1,
+                    "batch size: samples of a step over all workers and micro-batches");
+  config.bind_least("train.accumulate", o.accumulate, 1,
+                    "number of micro-batches of a step on each worker");
+  config.bind_least("train.epochs", o.epochs, 1, "passes over the training set");
+  config.bind_least("train.max_steps", o.max_steps, 0,
+                    "number of steps after which the run ends; 0: no limit");
+  config.bind_least("train.eval_every", o.eval_every, 0,
+                    "epochs between evaluations; 0: only at the end");
+  config.bind_least(
+      "train.eval_batch", o.eval_batch, 0,
       "batch size of an evaluation over all workers, for a text the number of columns; 0: as in "
       "training");
-  config.bind("train.log_every", o.log_every, "steps between lines of the log and the metrics");
+  config.bind_least("train.log_every", o.log_every, 1,
+                    "steps between lines of the log and the metrics");
   config.bind("train.tensorboard", o.tensorboard,
               "also write the metrics as TensorBoard event files");
   config.bind("train.one_batch", o.one_batch, "train on the first batch only, again and again");
-  config.bind("train.precision", o.precision,
-              "precision of activations: f32; bf16, with everything else in f32 (on a CPU: AVX-512 "
-              "BF16, or the reference backend); f64 (reference backend, no compression)");
+  config.bind_word(
+      "train.precision", o.precision, {"f32", "bf16", "f64"},
+      "precision of activations: f32; bf16, with everything else in f32 (on a CPU: AVX-512 "
+      "BF16, or the reference backend); f64 (reference backend, no compression)");
   config.bind(
       "train.tf32", o.math.tf32,
       "round the factors of the model's f32 products and convolutions on a GPU to TF32, 10 bits; "
@@ -178,28 +154,18 @@ void bind_training(Config& config, TrainOptions& o) {
       "train.deterministic", o.math.deterministic,
       "same bits from GPU convolutions each time; false: possibly faster, with different bits; no "
       "effect on the CPU");
-  config.bind("train.backend", o.backend,
-              "library for the computation: auto (the fastest of this build) or reference (plain "
-              "loops)");
-  config.bind("train.nonfinite_max", o.nonfinite_max,
-              "number of skipped steps in a row that ends the run");
-  config.bind("train.distance_every", o.distance_every,
-              "steps between measurements of the distance between workers with weights of their "
-              "own (gossip, local_sgd), each a dense exchange; 0: once an epoch, -1: never");
-  config.bind("data.threads", o.loader_threads,
-              "number of loader threads of each worker; 0: the worker loads by itself");
-  at_least<int64_t>(config, "train.batch", o.batch, 1);
-  at_least<int64_t>(config, "train.accumulate", o.accumulate, 1);
-  at_least<int64_t>(config, "train.epochs", o.epochs, 1);
-  at_least<int64_t>(config, "train.max_steps", o.max_steps, 0);
-  at_least<int64_t>(config, "train.eval_every", o.eval_every, 0);
-  at_least<int64_t>(config, "train.eval_batch", o.eval_batch, 0);
-  at_least<int64_t>(config, "train.log_every", o.log_every, 1);
-  at_least<int64_t>(config, "train.nonfinite_max", o.nonfinite_max, 1);
-  at_least<int64_t>(config, "train.distance_every", o.distance_every, -1);
-  at_least(config, "data.threads", o.loader_threads, 0);
-  one_of(config, "train.precision", o.precision, {"f32", "bf16", "f64"});
-  one_of(config, "train.backend", o.backend, {"auto", "reference"});
+  config.bind_word(
+      "train.backend", o.backend, {"auto", "reference"},
+      "library for the computation: auto (the fastest of this build) or reference (plain "
+      "loops)");
+  config.bind_least("train.nonfinite_max", o.nonfinite_max, 1,
+                    "number of skipped steps in a row that ends the run");
+  config.bind_least(
+      "train.distance_every", o.distance_every, -1,
+      "steps between measurements of the distance between workers with weights of their "
+      "own (gossip, local_sgd), each a dense exchange; 0: once an epoch, -1: never");
+  config.bind_least("data.threads", o.loader_threads, 0,
+                    "number of loader threads of each worker; 0: the worker loads by itself");
   const bool cpus_library = o.backend == "auto" && o.device != "cuda";
   const std::string missing = cpus_library ? missing_for(o.compute()) : "";
   WISP_CHECK(missing.empty(), config.where("train.precision"), ": train.precision = \"",
@@ -220,26 +186,24 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   o.schedule = LrSchedule::bind(config, static_cast<double>(o.epochs));
   o.notices.insert(o.notices.end(), o.schedule.notices.begin(), o.schedule.notices.end());
   o.ema = EmaOptions::bind(config);
-  config.bind("clip.norm", o.clip.norm,
-              "bound of the gradient's L2 norm, 0 or more; 0: no clipping");
-  config.bind("clip.scope", o.clip_scope,
-              "scope of clip.norm: model (the norm of the whole gradient) or layer (each tensor by "
-              "its share, which overlaps)");
-  config.bind(
-      "clip.where", o.clip_where,
+  config.bind_least("clip.norm", o.clip.norm, 0.0,
+                    "bound of the gradient's L2 norm, 0 or more; 0: no clipping");
+  config.bind_word(
+      "clip.scope", o.clip_scope, {"model", "layer"},
+      "scope of clip.norm: model (the norm of the whole gradient) or layer (each tensor by "
+      "its share, which overlaps)");
+  config.bind_word(
+      "clip.where", o.clip_where, {"auto", "local", "mean"},
       "clipped gradient: local (each worker's own, before compression), mean (the mean over "
       "workers), or auto (mean if decoding returns the mean up to rounding: none, fp16, bf16; else "
       "local)");
-  config.bind("clip.local_factor", o.clip.local_factor,
-              "local: bound of a worker's own gradient, as a multiple of clip.norm, 0 or more; 0: "
-              "sqrt(workers), with which independent gradients have a mean of norm clip.norm");
+  config.bind_least(
+      "clip.local_factor", o.clip.local_factor, 0.0,
+      "local: bound of a worker's own gradient, as a multiple of clip.norm, 0 or more; 0: "
+      "sqrt(workers), with which independent gradients have a mean of norm clip.norm");
   WISP_CHECK(!o.schedule.of_kind.plateau || o.eval_every > 0, config.where("train.eval_every"),
              ": train.eval_every is ", o.eval_every, ", but schedule.kind = \"", o.schedule.kind,
              "\" needs evaluations; expected 1 or more");
-  at_least(config, "clip.norm", o.clip.norm, 0.0);
-  at_least(config, "clip.local_factor", o.clip.local_factor, 0.0);
-  one_of(config, "clip.scope", o.clip_scope, {"model", "layer"});
-  one_of(config, "clip.where", o.clip_where, {"auto", "local", "mean"});
   o.clip.per_layer = o.clip_scope == "layer";
   if (o.clip_where != "auto")
     o.clip.where = o.clip_where == "local" ? ClipWhere::local : ClipWhere::mean;
@@ -248,54 +212,47 @@ void bind_optimizer(Config& config, TrainOptions& o) {
 void bind_exchange(Config& config, TrainOptions& o) {
   config.bind("compression.overlap", o.overlap, "encode and exchange gradients during backward");
   config.bind("compression.guard", o.guard, "send a unit dense where its method would send more");
-  config.bind("compression.probe_every", o.probe_every,
-              "steps between measurements of residuals and of the decoded mean, each a dense "
-              "all-reduce; 0: none");
-  config.bind(
-      "compression.bucket_bytes", o.buckets.bucket_bytes,
+  config.bind_least("compression.probe_every", o.probe_every, 0,
+                    "steps between measurements of residuals and of the decoded mean, each a dense "
+                    "all-reduce; 0: none");
+  config.bind_least(
+      "compression.bucket_bytes", o.buckets.bucket_bytes, -1,
       "raw gradient bytes of a bucket; 0: each tensor by itself; -1: an eighth of the model within "
       "[64 KiB, 25 MB], on a GPU [1 MiB, 25 MB]");
-  config.bind("compression.encode_bytes", o.buckets.encode_bytes,
-              "raw bytes up to which small tensors are encoded together; -1: half a bucket and at "
-              "most 1 MiB, on a GPU a whole bucket");
-  config.bind("trace.first_step", o.trace.first_step, "first step in trace.json");
-  config.bind("trace.steps", o.trace.steps, "number of steps in trace.json; 0: none");
-  at_least<int64_t>(config, "compression.probe_every", o.probe_every, 0);
-  at_least<int64_t>(config, "compression.bucket_bytes", o.buckets.bucket_bytes, -1);
-  at_least<int64_t>(config, "compression.encode_bytes", o.buckets.encode_bytes, -1);
-  at_least<int64_t>(config, "trace.first_step", o.trace.first_step, 0);
-  at_least<int64_t>(config, "trace.steps", o.trace.steps, 0);
+  config.bind_least(
+      "compression.encode_bytes", o.buckets.encode_bytes, -1,
+      "raw bytes up to which small tensors are encoded together; -1: half a bucket and at "
+      "most 1 MiB, on a GPU a whole bucket");
+  config.bind_least("trace.first_step", o.trace.first_step, 0, "first step in trace.json");
+  config.bind_least("trace.steps", o.trace.steps, 0, "number of steps in trace.json; 0: none");
 }
 
 void bind_checkpoint(Config& config, CheckpointOptions& o) {
-  config.bind("checkpoint.every_steps", o.every_steps,
-              "steps between checkpoints, in addition to those at the ends of epochs; 0: none");
-  config.bind("checkpoint.every_epochs", o.every_epochs,
-              "epochs between checkpoints; 0: only the last one of the run");
-  config.bind("checkpoint.keep", o.keep, "number of newest checkpoints kept; 0: all");
+  config.bind_least(
+      "checkpoint.every_steps", o.every_steps, 0,
+      "steps between checkpoints, in addition to those at the ends of epochs; 0: none");
+  config.bind_least("checkpoint.every_epochs", o.every_epochs, 0,
+                    "epochs between checkpoints; 0: only the last one of the run");
+  config.bind_least("checkpoint.keep", o.keep, 0, "number of newest checkpoints kept; 0: all");
   config.bind("checkpoint.best", o.best,
               "save and keep the checkpoint with the best first metric on the validation split");
-  at_least<int64_t>(config, "checkpoint.every_steps", o.every_steps, 0);
-  at_least<int64_t>(config, "checkpoint.every_epochs", o.every_epochs, 0);
-  at_least<int64_t>(config, "checkpoint.keep", o.keep, 0);
 }
 
 void bind_record(Config& config, RecordOptions& o) {
-  config.bind("record.gradients.every", o.every,
-              "steps between recordings of local gradients as NumPy files; 0: none");
+  config.bind_least("record.gradients.every", o.every, 0,
+                    "steps between recordings of local gradients as NumPy files; 0: none");
   config.bind("record.gradients.layers", o.layers,
               "glob of the parameters whose gradients are recorded");
   config.bind("record.gradients.out", o.out,
               "directory of the recording, rank_R/NAME.npy with a row per recorded step; empty: "
               "gradients in the run directory");
-  at_least<int64_t>(config, "record.gradients.every", o.every, 0);
 }
 
 }  // namespace
 
 Device bind_device(Config& config, std::string& device) {
-  config.bind(
-      "device", device,
+  config.bind_word(
+      "device", device, {"cpu", "cuda", "emulated"},
       "device of the computation: cpu; cuda (in a build with CUDA): the first GPU, for processes "
       "those of the machine in turn; emulated (in a build without CUDA): the CPU as a device with "
       "memory of its own, which finds errors that a GPU would show; `wisp devices` lists the "
@@ -310,10 +267,11 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   bind_workers(config, options, world);
   config.bind("model.name", options.model,
               "model; `wisp config --reference` has a section for each");
-  config.bind("model.classes", options.classes,
-              "number of outputs of the model's last layer; 0: one for each class of the data set; "
-              "more: additional classes that never occur");
-  at_least<int64_t>(config, "model.classes", options.classes, 0);
+  config.offer("model.name", ModelRegistry::instance().names());
+  config.bind_least(
+      "model.classes", options.classes, 0,
+      "number of outputs of the model's last layer; 0: one for each class of the data set; "
+      "more: additional classes that never occur");
   config.bind("model.init", options.init,
               "safetensors file with the initial weights of a new run; empty: random weights");
   bind_training(config, options);

@@ -77,10 +77,8 @@ LowRankOptions LowRankOptions::bind(Config& config, const CompressorSetup& setup
 
 LowRank::LowRank(const std::string& method, const LowRankOptions& options, const Config& places)
     : method_(method), options_(options) {
-  WISP_CHECK(options.rank > 0, places.opening("compression.rank"), "compression.rank is ",
-             options.rank, ", expected more than 0");
-  WISP_CHECK(options.min_rate >= 0.0, places.opening("compression.min_rate"),
-             "compression.min_rate is ", options.min_rate, ", expected 0 or more");
+  places.expect(options.rank > 0, "compression.rank", options.rank, "more than 0");
+  places.expect(options.min_rate >= 0.0, "compression.min_rate", options.min_rate, "0 or more");
   WISP_CHECK(options.feedback.kind == Feedback::ef || options.feedback.kind == Feedback::none,
              places.opening("compression.feedback"), method,
              " has a residual of its own; compression.feedback can be auto, ef or none");

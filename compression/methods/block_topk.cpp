@@ -322,11 +322,8 @@ const CodeRegistration block_topk_registration(
           ": neighbours in gossip cannot agree on the same blocks; use compression.sharing = "
           "\"own\"");
       config.bind("compression.block_size", options.block_size, "elements of a block");
-      std::string score = "l1";
-      config.bind("compression.score", score, "norm that scores a block: l1 or l2");
-      WISP_CHECK(score == "l1" || score == "l2", config.where("compression.score"),
-                 ": compression.score is '", score, "', expected l1 or l2");
-      options.squares = score == "l2";
+      config.bind_choice("compression.score", options.squares, {{"l1", false}, {"l2", true}},
+                         "norm that scores a block: l1 or l2");
       return make_block_topk(options, config);
     },
     Feedback::ef);
@@ -334,8 +331,8 @@ const CodeRegistration block_topk_registration(
 }  // namespace
 
 std::unique_ptr<Code> make_block_topk(const BlockTopkOptions& options, const Config& places) {
-  WISP_CHECK(options.block_size > 0, places.opening("compression.block_size"),
-             "compression.block_size is ", options.block_size, ", expected more than 0");
+  places.expect(options.block_size > 0, "compression.block_size", options.block_size,
+                "more than 0");
   check_summed_values(options.values);
   check_least_ratio(options.least_ratio);
   return std::make_unique<BlockTopk>(options);

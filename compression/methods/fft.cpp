@@ -310,16 +310,14 @@ const CodeRegistration fft_registration(
 }  // namespace
 
 std::unique_ptr<Code> make_fft(FftOptions options, const Config& places) {
-  const auto check = [&](bool good, const char* key, auto value, const char* expected) {
-    WISP_CHECK(good, places.opening(key), key, " is ", value, ", expected ", expected);
-  };
-  check(0.0 <= options.theta && options.theta < 1.0, "compression.theta", options.theta,
-        "0 <= theta < 1");
-  check(0.0 < options.theta_decay && options.theta_decay <= 1.0, "compression.theta_decay",
-        options.theta_decay, "0 < theta_decay <= 1");
-  check(2 <= options.bits && options.bits <= 32, "compression.range_bits", options.bits, "2 to 32");
-  check(-1 <= options.mantissa && options.mantissa <= 23, "compression.range_mantissa",
-        options.mantissa, "-1 to 23");
+  places.expect(0.0 <= options.theta && options.theta < 1.0, "compression.theta", options.theta,
+                "0 <= theta < 1");
+  places.expect(0.0 < options.theta_decay && options.theta_decay <= 1.0, "compression.theta_decay",
+                options.theta_decay, "0 < theta_decay <= 1");
+  places.expect(2 <= options.bits && options.bits <= 32, "compression.range_bits", options.bits,
+                "2 to 32");
+  places.expect(-1 <= options.mantissa && options.mantissa <= 23, "compression.range_mantissa",
+                options.mantissa, "-1 to 23");
   if (options.mantissa < 0) options.mantissa = std::clamp(options.bits - 7, 0, 23);
   return std::make_unique<FftCode>(options);
 }

@@ -12,14 +12,10 @@ namespace {
 ScaledIntegerOptions bind_int(Config& config, const CompressorSetup& setup) {
   ScaledIntegerOptions options;
   options.bind_scaler(config, setup);
-  std::string rounding = "stochastic";
-  config.bind("compression.rounding", rounding,
-              "rounding of integers: stochastic (no bias), or nearest (for compression.feedback = "
-              "\"ef\")");
-  WISP_CHECK(rounding == "stochastic" || rounding == "nearest",
-             config.where("compression.rounding"), ": compression.rounding is '", rounding,
-             "', expected stochastic or nearest");
-  options.nearest = rounding == "nearest";
+  config.bind_choice("compression.rounding", options.nearest,
+                     {{"stochastic", false}, {"nearest", true}},
+                     "rounding of integers: stochastic (no bias), or nearest (for "
+                     "compression.feedback = \"ef\")");
   return options;
 }
 

@@ -168,8 +168,7 @@ const CodeRegistration natural_registration(
 }  // namespace
 
 std::unique_ptr<Code> make_natural(int bits, const Config& places) {
-  WISP_CHECK(bits == 8 || bits == 9, places.opening("compression.bits"), "compression.bits is ",
-             bits, ", expected 8 or 9");
+  places.expect(bits == 8 || bits == 9, "compression.bits", bits, "8 or 9");
   if (bits == 8) return std::make_unique<NaturalCode<8>>();
   return std::make_unique<NaturalCode<9>>();
 }

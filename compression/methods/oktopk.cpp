@@ -277,12 +277,10 @@ const CompressorRegistration oktopk_registration(
 namespace wisp {
 
 std::unique_ptr<Compressor> make_oktopk(const OktopkOptions& options, const Config& places) {
-  const auto check = [&](const char* key, double factor) {
-    WISP_CHECK(factor >= 1.0, places.opening(key), key, " is ", factor, ", expected 1 or more");
-  };
-  check("compression.local_factor", options.local_factor);
-  check("compression.global_factor", options.global_factor);
-  check("compression.step_factor", options.step_factor);
+  for (const auto& [key, factor] : {std::pair("compression.local_factor", options.local_factor),
+                                    std::pair("compression.global_factor", options.global_factor),
+                                    std::pair("compression.step_factor", options.step_factor)})
+    places.expect(factor >= 1.0, key, factor, "1 or more");
   check_start_after(options.start_after, places);
   return std::make_unique<oktopk::Oktopk>(options);
 }

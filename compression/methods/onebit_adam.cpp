@@ -253,8 +253,8 @@ const CompressorRegistration onebit_adam_registration(
 
 std::unique_ptr<Compressor> make_onebit_adam(const OneBitAdamOptions& options,
                                              const Config& places) {
-  WISP_CHECK(options.freeze_step >= 1, places.opening("compression.freeze_step"),
-             "compression.freeze_step is ", options.freeze_step, ", expected 1 or more");
+  places.expect(options.freeze_step >= 1, "compression.freeze_step", options.freeze_step,
+                "1 or more");
   for (const double beta : {options.beta1, options.beta2})
     WISP_CHECK(0.0 <= beta && beta < 1.0, "onebit_adam: beta1 and beta2 are ", options.beta1,
                " and ", options.beta2, ", expected numbers in [0, 1)");

@@ -92,22 +92,18 @@ const CompressorRegistration powersgd_registration(
                   "start the subspace iteration from the last step's Q; false: from a random one");
       config.bind("compression.power_iterations", options.iterations,
                   "steps of subspace iteration, two all-reduces each");
-      std::string form = "aggregated";
-      config.bind("compression.residual_form", form,
-                  "part deducted from the residual: aggregated (the result over the workers) or "
-                  "local (the part that this worker sent)");
-      WISP_CHECK(form == "aggregated" || form == "local", config.where("compression.residual_form"),
-                 ": compression.residual_form is '", form, "', expected aggregated or local");
-      options.local = form == "local";
+      config.bind_choice("compression.residual_form", options.local,
+                         {{"aggregated", false}, {"local", true}},
+                         "part deducted from the residual: aggregated (the result over the "
+                         "workers) or local (the part that this worker sent)");
       return make_powersgd(options, config);
     });
 
 }  // namespace
 
 std::unique_ptr<Compressor> make_powersgd(const PowerSgdOptions& options, const Config& places) {
-  WISP_CHECK(0 < options.iterations && options.iterations <= 100,
-             places.opening("compression.power_iterations"), "compression.power_iterations is ",
-             options.iterations, ", expected 1 to 100");
+  places.expect(0 < options.iterations && options.iterations <= 100, "compression.power_iterations",
+                options.iterations, "1 to 100");
   return std::make_unique<PowerSgd>(options, places);
 }
 

@@ -115,18 +115,11 @@ std::unique_ptr<Code> bind_qsgd(Config& config, const CompressorSetup&) {
   config.bind("compression.levels", options.levels, "qsgd: number of levels beside 0, at most 127");
   config.bind("compression.group", options.group,
               "elements that share a norm, a multiple of 64; 0: the whole field");
-  std::string norm = "max";
-  config.bind("compression.norm", norm, "norm of a group: max or l2");
-  WISP_CHECK(norm == "max" || norm == "l2", config.where("compression.norm"),
-             ": compression.norm is '", norm, "', expected max or l2");
-  options.l2 = norm == "l2";
-  std::string form = "fixed";
-  config.bind("compression.wire", form,
-              "qsgd: encoding of levels, fixed (all levels, with the same number of bits) or elias "
-              "(nonzero levels, with variable bits)");
-  WISP_CHECK(form == "fixed" || form == "elias", config.where("compression.wire"),
-             ": compression.wire is '", form, "', expected fixed or elias");
-  options.elias = form == "elias";
+  config.bind_choice("compression.norm", options.l2, {{"max", false}, {"l2", true}},
+                     "norm of a group: max or l2");
+  config.bind_choice("compression.wire", options.elias, {{"fixed", false}, {"elias", true}},
+                     "qsgd: encoding of levels, fixed (all levels, with the same number of bits) "
+                     "or elias (nonzero levels, with variable bits)");
   return make_qsgd(options, config);
 }
 
@@ -139,11 +132,11 @@ const CodeRegistration qsgd_registration(
 }  // namespace
 
 std::unique_ptr<Code> make_qsgd(const QsgdOptions& options, const Config& places) {
-  WISP_CHECK(1 <= options.levels && options.levels <= 127, places.opening("compression.levels"),
-             "compression.levels is ", options.levels, ", expected 1 to 127");
-  WISP_CHECK(0 <= options.group && options.group <= 1 << 20 && options.group % group::kSize == 0,
-             places.opening("compression.group"), "compression.group is ", options.group,
-             ", expected a multiple of ", group::kSize, " up to ", 1 << 20, ", or 0");
+  places.expect(1 <= options.levels && options.levels <= 127, "compression.levels", options.levels,
+                "1 to 127");
+  places.expect(0 <= options.group && options.group <= 1 << 20 && options.group % group::kSize == 0,
+                "compression.group", options.group,
+                concat("a multiple of ", group::kSize, " up to ", 1 << 20, ", or 0"));
   return std::make_unique<QsgdCode>(
       LevelWire{options.levels, options.group, options.l2 ? Norm::euclidean : Norm::largest},
       options.elias);

@@ -203,21 +203,17 @@ const CodeRegistration random_block_registration(
     "2020)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
       RandomBlockOptions options{bind_drawn(config, setup)};
-      std::string block = "ratio";
-      config.bind("compression.block", block,
-                  "size of a block: ratio (that share of the field), or rank (as many elements as "
-                  "PowerSGD sends at compression.rank)");
-      WISP_CHECK(block == "ratio" || block == "rank", config.where("compression.block"),
-                 ": compression.block is '", block, "', expected ratio or rank");
-      WISP_CHECK(block == "ratio" || !config.given("compression.ratio"),
-                 config.where("compression.ratio"),
+      bool by_rank = false;
+      config.bind_choice("compression.block", by_rank, {{"ratio", false}, {"rank", true}},
+                         "size of a block: ratio (that share of the field), or rank (as many "
+                         "elements as PowerSGD sends at compression.rank)");
+      WISP_CHECK(!by_rank || !config.given("compression.ratio"), config.where("compression.ratio"),
                  ": compression.ratio means nothing to compression.block = \"rank\"; set "
                  "compression.rank");
       int64_t rank = 4;
       config.bind("compression.rank", rank, "rank of low-rank matrices");
-      WISP_CHECK(rank > 0, config.where("compression.rank"), ": compression.rank is ", rank,
-                 ", expected more than 0");
-      if (block == "rank") options.rank = rank;
+      config.expect(rank > 0, "compression.rank", rank, "more than 0");
+      if (by_rank) options.rank = rank;
       return make_random_block(options);
     },
     Feedback::ef);

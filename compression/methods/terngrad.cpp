@@ -148,8 +148,7 @@ const CodeRegistration terngrad_registration(
 }  // namespace
 
 std::unique_ptr<Code> make_terngrad(const TerngradOptions& options, const Config& places) {
-  WISP_CHECK(options.clip >= 0.0, places.opening("compression.clip"), "compression.clip is ",
-             options.clip, ", expected 0 or more");
+  places.expect(options.clip >= 0.0, "compression.clip", options.clip, "0 or more");
   return std::make_unique<TerngradCode>(options);
 }
 

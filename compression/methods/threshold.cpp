@@ -28,8 +28,8 @@ const CodeRegistration threshold_registration(
 
 std::unique_ptr<Code> make_threshold(const ThresholdOptions& options, const Config& places) {
   const auto tau = static_cast<float>(options.threshold);
-  WISP_CHECK(tau > 0.0f && std::isfinite(tau), places.opening("compression.threshold"),
-             "compression.threshold is ", options.threshold, ", expected a positive 32-bit number");
+  places.expect(tau > 0.0f && std::isfinite(tau), "compression.threshold", options.threshold,
+                "a positive 32-bit number");
   return make_sparse_code({options.values, options.indices},
                           {.kind = Selection::Kind::threshold, .threshold = tau},
                           options.least_ratio);

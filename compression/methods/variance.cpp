@@ -174,10 +174,10 @@ const CompressorRegistration variance_registration(
 }  // namespace
 
 std::unique_ptr<Compressor> make_variance(const VarianceOptions& options, const Config& places) {
-  WISP_CHECK(1.0 <= options.alpha && options.alpha <= 1e6, places.opening("compression.alpha"),
-             "compression.alpha is ", options.alpha, ", expected 1 to 1e6");
-  WISP_CHECK(0.0 < options.zeta && options.zeta <= 1.0, places.opening("compression.zeta"),
-             "compression.zeta is ", options.zeta, ", expected 0 < zeta <= 1");
+  places.expect(1.0 <= options.alpha && options.alpha <= 1e6, "compression.alpha", options.alpha,
+                "1 to 1e6");
+  places.expect(0.0 < options.zeta && options.zeta <= 1.0, "compression.zeta", options.zeta,
+                "0 < zeta <= 1");
   return std::make_unique<Variance>(options);
 }
 

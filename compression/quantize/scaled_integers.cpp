@@ -51,19 +51,15 @@ int64_t fields_of(const UnitSpec& spec) { return static_cast<int64_t>(spec.field
 }  // namespace
 
 void ScaledIntegerOptions::bind_scaler(Config& config, const CompressorSetup& setup) {
-  std::string scaler = "auto";
-  config.bind("compression.scaler", scaler,
-              "scale of integers: shared (agreed on; integers are summed on the wire), own "
-              "(payloads are gathered), or auto (the one that sends less with this number of "
-              "workers)");
-  WISP_CHECK(scaler == "auto" || scaler == "shared" || scaler == "own",
-             config.where("compression.scaler"), ": compression.scaler is '", scaler,
-             "', expected auto, shared or own");
-  WISP_CHECK(scaler != "shared" || !setup.alone, config.where("compression.scaler"),
+  config.bind_choice(
+      "compression.scaler", scales,
+      {{"auto", Scales::automatic}, {"shared", Scales::shared}, {"own", Scales::own}},
+      "scale of integers: shared (agreed on; integers are summed on the wire), own (payloads are "
+      "gathered), or auto (the one that sends less with this number of workers)");
+  WISP_CHECK(scales != Scales::shared || !setup.alone, config.where("compression.scaler"),
              ": compression.scaler is 'shared', but neighbours in gossip cannot agree on a scale; "
              "expected auto or own");
-  if (scaler == "shared") scales = Scales::shared;
-  if (scaler == "own" || setup.alone) scales = Scales::own;
+  if (setup.alone) scales = Scales::own;
   workers = setup.workers;
 }
 

@@ -48,12 +48,11 @@ class SparseCode final : public Code {
 }  // namespace
 
 bool bind_sampled(Config& config) {
-  std::string selection = "exact";
-  config.bind("compression.selection", selection,
-              "search for the k largest: exact, or sampled (0.8 k to k by a sampled threshold)");
-  WISP_CHECK(selection == "exact" || selection == "sampled", config.where("compression.selection"),
-             ": compression.selection is '", selection, "', expected exact or sampled");
-  return selection == "sampled";
+  bool sampled = false;
+  config.bind_choice("compression.selection", sampled, {{"exact", false}, {"sampled", true}},
+                     "search for the k largest: exact, or sampled (0.8 k to k by a sampled "
+                     "threshold)");
+  return sampled;
 }
 
 std::unique_ptr<Code> make_sparse_code(SparseWire wire, const Selection& selection,

@@ -43,16 +43,16 @@ const IndexFormat& index_format(Indices indices, const UnitSpec& spec, const Roo
 }
 
 Indices bind_indices(Config& config) {
-  std::string indices = "auto";
-  config.bind(
-      "compression.indices", indices,
-      "format of a sparse method's positions on the wire: runs16, u32, gamma, bitmap, or auto (the "
-      "shortest at this ratio)");
-  if (indices == "auto") return Indices::shortest;
-  for (size_t i = 0; i < formats().size(); ++i)
-    if (indices == formats()[i]->name()) return static_cast<Indices>(i + 1);
-  throw Error(concat(config.where("compression.indices"), ": compression.indices is '", indices,
-                     "', expected auto, runs16, u32, gamma or bitmap"));
+  Indices indices = Indices::shortest;
+  config.bind_choice("compression.indices", indices,
+                     {{"auto", Indices::shortest},
+                      {"runs16", Indices::runs16},
+                      {"u32", Indices::u32},
+                      {"gamma", Indices::gamma},
+                      {"bitmap", Indices::bitmap}},
+                     "format of a sparse method's positions on the wire: runs16, u32, gamma, "
+                     "bitmap, or auto (the shortest at this ratio)");
+  return indices;
 }
 
 }  // namespace wisp

@@ -344,6 +344,23 @@ template void Config::bind(const std::string&, std::vector<int64_t>&, const std:
 template void Config::bind(const std::string&, std::vector<double>&, const std::string&);
 template void Config::bind(const std::string&, std::vector<std::string>&, const std::string&);
 
+void Config::bind_word(const std::string& key, std::string& value,
+                       const std::vector<std::string>& words, const std::string& meaning) {
+  bind(key, value, meaning);
+  offer(key, words);
+  std::string list;
+  for (size_t i = 0; i < words.size(); ++i)
+    list += concat(i == 0 ? "" : i + 1 < words.size() ? ", " : " or ", words[i]);
+  expect(std::ranges::count(words, value) > 0, key, "'" + value + "'", list);
+}
+
+void Config::offer(const std::string& key, const std::vector<std::string>& words) {
+  const auto bound = std::ranges::find(keys_, key, &ConfigKey::name);
+  WISP_CHECK(bound != keys_.end(), "config: ", key, " is offered words before it is bound");
+  for (const std::string& word : words)
+    if (std::ranges::count(bound->words, word) == 0) bound->words.push_back(word);
+}
+
 std::vector<Config> Config::rows(const std::string& key, const std::string& meaning) {
   refuse_table(*tree_, key, kRows);
   std::vector<Config> rows;

@@ -34,11 +34,12 @@ constexpr bool kIsConfigType =
 
 /// One bound key, for printing and reference.
 struct ConfigKey {
-  std::string name;     // dotted: "optimizer.lr"
-  std::string type;     // bool, integer, number, string, list of …
-  std::string value;    // resolved value, as TOML
-  std::string initial;  // default, as TOML
-  std::string meaning;  // one line, with the unit
+  std::string name;                     // dotted: "optimizer.lr"
+  std::string type;                     // bool, integer, number, string, list of …
+  std::string value;                    // resolved value, as TOML
+  std::string initial;                  // default, as TOML
+  std::string meaning;                  // one line, with the unit
+  std::vector<std::string> words = {};  // words that it accepts; empty: any
 };
 
 class Config {
@@ -61,6 +62,24 @@ class Config {
   template <class T>
   requires kIsConfigType<T>
   void bind(const std::string& key, T& value, const std::string& meaning);
+  /// Binds a number. Throws Error if it is below `least`.
+  template <class T>
+  void bind_least(const std::string& key, T& value, std::type_identity_t<T> least,
+                  const std::string& meaning) {
+    bind(key, value, meaning);
+    expect(value >= least, key, value, concat(least, " or more"));
+  }
+  /// Binds a key that is one of `words`. Throws Error with the words for any other text.
+  void bind_word(const std::string& key, std::string& value, const std::vector<std::string>& words,
+                 const std::string& meaning);
+  /// Binds a key that is one of the words of `choices`. Sets `value` to what the word stands for;
+  /// its current content is the default.
+  template <class T>
+  void bind_choice(const std::string& key, T& value,
+                   const std::vector<std::pair<std::string, std::type_identity_t<T>>>& choices,
+                   const std::string& meaning);
+  /// Notes the words that a bound key accepts. Who uses the key checks them.
+  void offer(const std::string& key, const std::vector<std::string>& words);
   /// The rows of an array of tables ([[compression.policy]]). Bind and finish each row by itself.
   std::vector<Config> rows(const std::string& key, const std::string& meaning);
 
@@ -89,6 +108,13 @@ class Config {
   /// Begins a message that names the key: "file:line: ", or nothing if the key was not given.
   std::string opening(const std::string& key) const;
 
+  /// Throws Error unless `holds`: "file:line: KEY is VALUE, expected RANGE", without the place if
+  /// the key was not given.
+  template <class T>
+  void expect(bool holds, const std::string& key, const T& value, const std::string& range) const {
+    if (!holds) throw Error(concat(opening(key), key, " is ", value, ", expected ", range));
+  }
+
   /// Throws UnknownKey for the first given key that was never bound, with file:line and the nearest
   /// known key.
   void finish() const;
@@ -104,5 +130,22 @@ class Config {
   std::shared_ptr<const Tree> tree_;  // given keys; shared, never changed
   std::vector<ConfigKey> keys_;
 };
+
+template <class T>
+void Config::bind_choice(
+    const std::string& key, T& value,
+    const std::vector<std::pair<std::string, std::type_identity_t<T>>>& choices,
+    const std::string& meaning) {
+  std::string word;
+  std::vector<std::string> words;
+  for (const auto& [name, choice] : choices) {
+    if (word.empty() && choice == value) word = name;
+    words.push_back(name);
+  }
+  bind_word(key, word, words, meaning);
+  for (const auto& [name, choice] : choices) {
+    if (name == word) value = choice;
+  }
+}
 
 }  // namespace wisp

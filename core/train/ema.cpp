@@ -30,8 +30,8 @@ EmaOptions EmaOptions::bind(Config& config) {
   config.bind("ema.decay", options.decay,
               "decay of the moving average of the weights that evaluations use, in [0, 1); 0: no "
               "average");
-  WISP_CHECK(options.decay >= 0.0 && options.decay < 1.0, config.where("ema.decay"),
-             ": ema.decay is ", options.decay, ", expected 0 <= decay < 1");
+  config.expect(options.decay >= 0.0 && options.decay < 1.0, "ema.decay", options.decay,
+                "0 <= decay < 1");
   return options;
 }
 

@@ -36,14 +36,11 @@ OptimizerOptions OptimizerOptions::bind(Config& config) {
   OptimizerOptions options;
   config.bind("optimizer.kind", options.kind,
               "optimizer; `wisp config --reference` has a section for each");
-  config.bind("optimizer.lr", options.lr, "base learning rate, for the whole batch, 0 or more");
-  config.bind("optimizer.weight_decay", options.weight_decay,
-              "weight decay, without norms and biases, 0 or more");
-  const auto expect = [&](bool holds, const char* key, double value) {
-    WISP_CHECK(holds, config.where(key), ": ", key, " is ", value, ", expected 0 or more");
-  };
-  expect(options.lr >= 0.0, "optimizer.lr", options.lr);
-  expect(options.weight_decay >= 0.0, "optimizer.weight_decay", options.weight_decay);
+  config.offer("optimizer.kind", OptimizerRegistry::instance().names());
+  config.bind_least("optimizer.lr", options.lr, 0.0,
+                    "base learning rate, for the whole batch, 0 or more");
+  config.bind_least("optimizer.weight_decay", options.weight_decay, 0.0,
+                    "weight decay, without norms and biases, 0 or more");
   const OptimizerRegistry::Entry& entry =
       naming(config.where("optimizer.kind"), [&]() -> const OptimizerRegistry::Entry& {
         return OptimizerRegistry::instance().find("optimizer.kind", options.kind);

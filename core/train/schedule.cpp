@@ -17,7 +17,7 @@ T number(Config& config, const std::string& name, T value, const char* meaning, 
          const char* range) {
   const std::string key = "schedule." + name;
   config.bind(key, value, meaning);
-  WISP_CHECK(holds(value), config.where(key), ": ", key, " is ", value, ", expected ", range);
+  config.expect(holds(value), key, value, range);
   return value;
 }
 
@@ -49,8 +49,7 @@ std::unique_ptr<Schedule> make_multi_step(Config& config, double) {
   config.bind(key, milestones,
               "epochs at which the rate is multiplied by factor, in ascending order from 0 on");
   const auto below = std::ranges::find_if_not(milestones, not_negative);
-  WISP_CHECK(below == milestones.end(), config.where(key), ": ", key, " is ", *below,
-             ", expected epochs of 0 or more");
+  if (below != milestones.end()) config.expect(false, key, *below, "epochs of 0 or more");
   WISP_CHECK(std::ranges::is_sorted(milestones), config.where(key), ": ", key, " must ascend");
   return schedule_of([milestones, factor = bind_factor(config)](double epoch) {
     double rate = 1.0;
@@ -153,6 +152,7 @@ LrSchedule LrSchedule::bind(Config& config, double epochs) {
   LrSchedule run;
   config.bind("schedule.kind", run.kind,
               "learning-rate schedule; `wisp config --reference` has a section for each");
+  config.offer("schedule.kind", ScheduleRegistry::instance().names());
   run.warmup_epochs =
       number(config, "warmup_epochs", run.warmup_epochs,
              "epochs of linear warm-up to the full rate, 0 or more", not_negative, "0 or more");

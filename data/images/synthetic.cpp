@@ -124,10 +124,8 @@ class Synthetic final : public ImageSource {
   explicit Synthetic(Config& config) : ImageSource(config) {
     config.bind("data.train_count", options_.train_count, "number of training images to draw");
     config.bind("data.test_count", options_.test_count, "number of test images to draw");
-    config.bind("data.side", options_.side, "height and width of an image, 8 or more");
+    config.bind_least("data.side", options_.side, 8, "height and width of an image, 8 or more");
     config.bind("data.seed", options_.seed, "seed of the images");
-    WISP_CHECK(options_.side >= 8, config.where("data.side"), ": data.side is ", options_.side,
-               ", expected 8 or more");
   }
 
  private:

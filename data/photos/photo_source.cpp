@@ -31,11 +31,14 @@ class PhotoSource final : public DataSource {
     config.bind("data.path", path_,
                 "folder with a folder of photos for each class, with train and val of these, or "
                 "with shards");
-    config.bind("data.size", options_.size, "height and width of a model's images, in pixels");
-    config.bind("data.side", options_.side,
-                "shorter side of a photo in evaluation, before its centre of data.size is cut out; "
-                "0: 8/7 of data.size");
-    config.bind("data.filter", filter_, "filter of scaling, antialiased: bilinear or bicubic");
+    config.bind_least("data.size", options_.size, 1,
+                      "height and width of a model's images, in pixels");
+    config.bind_least(
+        "data.side", options_.side, 0,
+        "shorter side of a photo in evaluation, before its centre of data.size is cut out; "
+        "0: 8/7 of data.size");
+    config.bind_word("data.filter", filter_, {"bilinear", "bicubic"},
+                     "filter of scaling, antialiased: bilinear or bicubic");
     config.bind("data.shrink_first", options_.shrink_first,
                 "let libjpeg make large JPEGs 2, 4 or 8 times smaller: faster, with slightly other "
                 "pixels");
@@ -44,56 +47,44 @@ class PhotoSource final : public DataSource {
                 "colours; false: on the pixels of evaluation");
     config.bind("data.crop_area", options_.crop.least_area,
                 "least share of a photo's area in a random crop, in (0, 1]");
-    config.bind("data.brightness", options_.jitter.brightness,
-                "strength of random brightness in training, 0 or more");
-    config.bind("data.contrast", options_.jitter.contrast,
-                "strength of random contrast, 0 or more");
-    config.bind("data.saturation", options_.jitter.saturation,
-                "strength of random saturation, 0 or more");
-    config.bind("data.rand_augment", options_.changes.changes,
-                "number of RandAugment's changes of a photo in training (2 in the paper); 0: none");
+    config.bind_least("data.brightness", options_.jitter.brightness, 0,
+                      "strength of random brightness in training, 0 or more");
+    config.bind_least("data.contrast", options_.jitter.contrast, 0,
+                      "strength of random contrast, 0 or more");
+    config.bind_least("data.saturation", options_.jitter.saturation, 0,
+                      "strength of random saturation, 0 or more");
+    config.bind_least(
+        "data.rand_augment", options_.changes.changes, 0,
+        "number of RandAugment's changes of a photo in training (2 in the paper); 0: none");
     config.bind("data.magnitude", options_.changes.magnitude,
                 "magnitude of RandAugment's changes, 0 to 30");
-    config.bind("data.lighting", options_.lighting,
-                "strength of AlexNet's lighting noise in training, 0 or more (0.1 in the paper)");
-    config.bind("data.validation", validation_,
-                "number of training samples held out for validation; they decide the best "
-                "checkpoint and the plateau, and the test set is evaluated only at the end; 0: "
-                "none, the last checkpoint is the best");
-    config.bind(
-        "data.block", order_.block,
+    config.bind_least(
+        "data.lighting", options_.lighting, 0,
+        "strength of AlexNet's lighting noise in training, 0 or more (0.1 in the paper)");
+    config.bind_least(
+        "data.validation", validation_, 0,
+        "number of training samples held out for validation; they decide the best "
+        "checkpoint and the plateau, and the test set is evaluated only at the end; 0: "
+        "none, the last checkpoint is the best");
+    config.bind_least(
+        "data.block", order_.block, 0,
         "photos of shards that lie together and are drawn near each other in training, in a nearly "
         "random order; 0: a random order");
-    config.bind("data.repeats", order_.repeats,
-                "repeated augmentation (Hoffer et al. 2020): the rows of a step are this many "
-                "different changes of each of its photos; an epoch then has fewer photos");
-    config.bind("data.max_bad", max_bad_,
-                "number of damaged photos of a split that are tolerated; more end the run");
-    naming(config.where("data.filter"), [&] { options_.filter = filter_named(filter_); });
-    const auto at_least = [&](const char* key, auto value, int64_t bound) {
-      WISP_CHECK(value >= static_cast<decltype(value)>(bound), config.where(key), ": ", key, " is ",
-                 value, ", expected at least ", bound);
-    };
-    at_least("data.size", options_.size, 1);
-    at_least("data.side", options_.side, 0);
+    config.bind_least(
+        "data.repeats", order_.repeats, 1,
+        "repeated augmentation (Hoffer et al. 2020): the rows of a step are this many "
+        "different changes of each of its photos; an epoch then has fewer photos");
+    config.bind_least("data.max_bad", max_bad_, 0,
+                      "number of damaged photos of a split that are tolerated; more end the run");
+    options_.filter = filter_named(filter_);
     if (options_.side == 0) options_.side = (8 * options_.size + 3) / 7;
-    WISP_CHECK(options_.side >= options_.size, config.where("data.side"), ": data.side is ",
-               options_.side, ", expected at least data.size, ", options_.size);
-    at_least("data.validation", validation_, 0);
-    at_least("data.block", order_.block, 0);
-    at_least("data.repeats", order_.repeats, 1);
+    config.expect(options_.side >= options_.size, "data.side", options_.side,
+                  concat("at least data.size, ", options_.size));
     WISP_CHECK(augment_ || order_.repeats == 1, config.where("data.repeats"), ": data.repeats is ",
                order_.repeats, ", but without data.augment the rows of a photo would be equal");
-    at_least("data.max_bad", max_bad_, 0);
-    at_least("data.brightness", options_.jitter.brightness, 0);
-    at_least("data.contrast", options_.jitter.contrast, 0);
-    at_least("data.saturation", options_.jitter.saturation, 0);
-    at_least("data.lighting", options_.lighting, 0);
-    at_least("data.rand_augment", options_.changes.changes, 0);
     naming(config.where("data.magnitude"), [&] { check(options_.changes); });
     const double area = options_.crop.least_area;
-    WISP_CHECK(area > 0 && area <= 1, config.where("data.crop_area"), ": data.crop_area is ", area,
-               ", expected more than 0 and at most 1");
+    config.expect(area > 0 && area <= 1, "data.crop_area", area, "more than 0 and at most 1");
     naming("data", [&] { PhotoPipeline(options_, imagenet_normalization(), DType::f32); });
   }
 

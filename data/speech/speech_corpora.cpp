@@ -40,8 +40,7 @@ class An4 final : public SpeechSource {
         "data.validation", validation_,
         "number of training speakers held out for validation; they decide the best checkpoint and "
         "the plateau");
-    WISP_CHECK(validation_ >= 0, config.where("data.validation"), ": data.validation is ",
-               validation_, ", expected 0 or more speakers");
+    config.expect(validation_ >= 0, "data.validation", validation_, "0 or more speakers");
   }
   int64_t held_out() const override { return validation_; }
 

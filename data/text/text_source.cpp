@@ -16,14 +16,12 @@ std::string read_text_file(const std::string& name, const std::string& path) {
 }
 
 TextSource::TextSource(Config& config) {
-  config.bind("data.window", window_,
-              "length of a window: words between two updates, through which gradients flow back");
+  config.bind_least(
+      "data.window", window_, 1,
+      "length of a window: words between two updates, through which gradients flow back");
   config.bind("data.vocabulary", most_,
               "size of the vocabulary, the most frequent words of the training text; 0: all words");
-  WISP_CHECK(window_ > 0, config.where("data.window"), ": data.window is ", window_,
-             ", expected 1 or more");
-  WISP_CHECK(most_ >= 0, config.where("data.vocabulary"), ": data.vocabulary is ", most_,
-             ", expected 0 (all words) or more");
+  config.expect(most_ >= 0, "data.vocabulary", most_, "0 (all words) or more");
 }
 
 Vocabulary TextSource::vocabulary(const std::string& train) const {

@@ -39,12 +39,10 @@ std::unique_ptr<Code> make_code(Config& config, const std::string& who, const st
                                 const SynchronizerSetup& setup) {
   const auto& entries = CodeRegistry::instance().entries();
   if (entries.count(name) == 0) {
-    std::string known;
-    for (const auto& [other, entry] : entries) known += (known.empty() ? "" : ", ") + other;
     throw Error(concat(who, " names '", name,
                        "', which is no code: neighbours could not decode its messages one by one; "
                        "codes: ",
-                       known));
+                       CodeRegistry::instance().listed()));
   }
   std::unique_ptr<Code> code = entries.at(name).make(config, setup.codes);
   const std::vector<Scope>& scopes = code->traits().scopes;
@@ -72,6 +70,7 @@ Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
   std::string name = "none";
   config.bind("gossip.code", name,
               "compression of the messages: a method that is a code; none: exact 32-bit numbers");
+  config.offer("gossip.code", CodeRegistry::instance().names());
   for (const PolicyRule& rule : setup.rules) {
     WISP_CHECK(rule.options.given_values().empty(), rule.where,
                ": in gossip a rule has no options of its own; set them for the whole run");
@@ -168,8 +167,7 @@ std::unique_ptr<SynchronizerRecipe> make_choco_recipe(Config& config,
       "gamma of choco, the length of a step towards the neighbours, in [0, 1]; 0: automatic, 1 for "
       "an exact code, 3 times the kept share up to 0.5 for a selection of the largest, half the "
       "kept share for a drawn selection, else 0.5");
-  WISP_CHECK(step >= 0.0 && step <= 1.0, config.where("gossip.consensus_step"),
-             ": gossip.consensus_step is ", step, ", expected 0 to 1");
+  config.expect(step >= 0.0 && step <= 1.0, "gossip.consensus_step", step, "0 to 1");
   return make_recipe(config, "choco", setup, Wants::contraction,
                      [step](std::optional<double> share, bool drawn) {
                        return make_choco(step > 0.0 ? step : choco_usual_step(share, drawn));

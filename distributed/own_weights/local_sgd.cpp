@@ -58,12 +58,10 @@ class LocalSgd final : public WeightExchange {
 
 std::unique_ptr<SynchronizerRecipe> make_local_sgd(Config& config, const SynchronizerSetup& setup) {
   LocalSgdOptions options;
-  config.bind("local_sgd.period", options.period,
-              "number of updates of a worker between two averages of the weights");
+  config.bind_least("local_sgd.period", options.period, 1,
+                    "number of updates of a worker between two averages of the weights");
   config.bind("local_sgd.average_momentum", options.average_momentum,
               "average the optimizer's state with the weights");
-  WISP_CHECK(options.period >= 1, config.where("local_sgd.period"), ": local_sgd.period is ",
-             options.period, ", expected 1 or more");
   const std::string idle =
       set_keys(config, {"compression.scope", "compression.guard", "compression.probe_every"});
   WISP_CHECK(idle.empty(), idle,

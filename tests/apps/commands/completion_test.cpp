@@ -64,7 +64,7 @@ TEST(Completion, OffersValues) {
   EXPECT_EQ(offered("eval run train.prec"), Lines{"train.precision="});
 }
 
-/// A key whose error lists the valid words also offers them.
+/// A key offers the words that it accepts.
 TEST(Completion, OffersTheWordsOfEveryComponent) {
   for (const auto& [key, word] :
        std::vector<std::pair<std::string, std::string>>{{"schedule.kind", "one_cycle"},
@@ -75,7 +75,10 @@ TEST(Completion, OffersTheWordsOfEveryComponent) {
                                                         {"compression.selection", "sampled"},
                                                         {"compression.feedback", "ef21_sgdm"},
                                                         {"compression.values", "bf16"},
+                                                        {"compression.norm", "l2"},
                                                         {"gossip.code", "qsgd"},
+                                                        {"model.stem", "3x3"},
+                                                        {"clip.where", "mean"},
                                                         {"model.loss", "sum_over_time"}})
     EXPECT_EQ(offered("train x.toml " + key + "=" + word), Lines{key + "=" + word});
 }

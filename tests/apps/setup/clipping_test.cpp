@@ -107,7 +107,7 @@ TEST(Clipping, OfAMeanIsRefusedWhereMassWouldBeLost) {
             "command line: clip.where is mean, but with method choco no mean gradient exists: each "
             "worker clips its own");
   EXPECT_EQ(refusal({"clip.where=sideways"}),
-            "command line: clip.where is 'sideways', known: auto, local, mean");
+            "command line: clip.where is 'sideways', expected auto, local or mean");
   EXPECT_EQ(refusal({"clip.local_factor=-1"}),
             "command line: clip.local_factor is -1, expected 0 or more");
 }

@@ -99,7 +99,7 @@ TEST(Engine, AnotherEngineIsExplained) {
             "command line: distributed.engine is mpi, but this process runs alone; start it with "
             "mpirun -n 4, or let auto choose threads");
   EXPECT_EQ(refusal(kAlone, {"distributed.engine=gloo"}),
-            "command line: distributed.engine is 'gloo', known: auto, threads, mpi");
+            "command line: distributed.engine is 'gloo', expected auto, threads or mpi");
 }
 
 TEST(Engine, WhatOnlyThreadsCanDoIsRefused) {

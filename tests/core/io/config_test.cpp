@@ -338,6 +338,54 @@ TEST(Config, RebindingOneKeyNeedsOneTypeAndOneDefault) {
             "config: x is bound as number and as integer");
 }
 
+enum class Fruit { none, apple, pear };
+
+Fruit fruit(Config config, Fruit value = Fruit::none) {
+  config.bind_choice("fruit", value,
+                     {{"none", Fruit::none}, {"apple", Fruit::apple}, {"pear", Fruit::pear}}, "");
+  return value;
+}
+
+TEST(Config, AChoiceIsOneOfItsWords) {
+  EXPECT_EQ(fruit({}), Fruit::none);
+  EXPECT_EQ(fruit({}, Fruit::pear), Fruit::pear);
+  EXPECT_EQ(fruit(text("fruit = \"apple\""), Fruit::pear), Fruit::apple);
+  EXPECT_EQ(error_of([] { fruit(text("", {"fruit=plum"})); }),
+            "command line: fruit is 'plum', expected none, apple or pear");
+  EXPECT_EQ(error_of([] { fruit(text("fruit = 1")); }),
+            "x.toml:1: fruit is an integer (1), expected string");
+  Config config;
+  std::string side = "left";
+  config.bind_word("side", side, {"left", "right"}, "");
+  config.bind_word("side", side, {"left", "middle"}, "");
+  config.bind("free", side, "");
+  EXPECT_EQ(config.keys()[0].initial, "\"left\"");
+  EXPECT_EQ(config.keys()[0].words, (std::vector<std::string>{"left", "right", "middle"}));
+  EXPECT_TRUE(config.keys()[1].words.empty());
+  EXPECT_EQ(error_of([&] { config.offer("unbound", {"a"}); }),
+            "config: unbound is offered words before it is bound");
+}
+
+TEST(Config, ALeastNumberIsTheLeast) {
+  const auto bind = [](Config config) {
+    double value = 2.0;
+    config.bind_least("x", value, 0.5, "");
+    return value;
+  };
+  EXPECT_EQ(bind({}), 2.0);
+  EXPECT_EQ(bind(text("x = 0.5")), 0.5);
+  EXPECT_EQ(error_of([&] { bind(text("x = 0.25")); }),
+            "x.toml:1: x is 0.25, expected 0.5 or more");
+}
+
+TEST(Config, ExpectNamesThePlaceOfAGivenKey) {
+  const Config config = text("a = 1");
+  config.expect(true, "a", 1, "1");
+  EXPECT_EQ(error_of([&] { config.expect(false, "a", 1, "2 to 3"); }),
+            "x.toml:1: a is 1, expected 2 to 3");
+  EXPECT_EQ(error_of([&] { config.expect(false, "b", 1, "2 to 3"); }), "b is 1, expected 2 to 3");
+}
+
 TEST(Config, KeysListWhatWasBound) {
   Config config = text("a.b = 2");
   double b = 0.5;

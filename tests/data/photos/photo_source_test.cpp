@@ -85,21 +85,21 @@ TEST_F(PhotoSource, FindsKagglesImageNet) {
 TEST_F(PhotoSource, ChecksItsKeys) {
   photos("set/ants", 3);
   photos("set/bees", 3);
-  EXPECT_EQ(error("data.size = 0"), "run.toml:3: data.size is 0, expected at least 1");
+  EXPECT_EQ(error("data.size = 0"), "run.toml:3: data.size is 0, expected 1 or more");
   EXPECT_EQ(error("data.side = 100"),
             "run.toml:3: data.side is 100, expected at least data.size, 224");
-  EXPECT_EQ(error("data.repeats = 0"), "run.toml:3: data.repeats is 0, expected at least 1");
+  EXPECT_EQ(error("data.repeats = 0"), "run.toml:3: data.repeats is 0, expected 1 or more");
   EXPECT_EQ(error("data.repeats = 2\ndata.augment = false"),
             "run.toml:3: data.repeats is 2, but without data.augment the rows of a photo would be "
             "equal");
-  EXPECT_EQ(error("data.max_bad = -1"), "run.toml:3: data.max_bad is -1, expected at least 0");
+  EXPECT_EQ(error("data.max_bad = -1"), "run.toml:3: data.max_bad is -1, expected 0 or more");
   EXPECT_EQ(error("data.crop_area = 0"),
             "run.toml:3: data.crop_area is 0, expected more than 0 and at most 1");
   EXPECT_EQ(error("data.magnitude = 31"),
             "run.toml:3: RandAugment: the magnitude is 31, expected 0 to 30");
   for (const char* key : {"data.brightness", "data.contrast", "data.saturation", "data.lighting"})
     EXPECT_EQ(error(concat(key, " = -0.5")),
-              concat("run.toml:3: ", key, " is -0.5, expected at least 0"));
+              concat("run.toml:3: ", key, " is -0.5, expected 0 or more"));
   EXPECT_TRUE(error("data.filter = \"box\"").starts_with("run.toml:3: ")) << error();
   EXPECT_EQ(error("data.block = 2"),
             dir_ /

@@ -5,6 +5,7 @@ namespace wisp {
 DType bind_summed_values(Config& config) {
   std::string values = "f32";
   config.bind("compression.values", values, "format of values on the wire: f32, f16 or bf16");
+  config.offer("compression.values", {"f32", "f16", "bf16"});
   WISP_CHECK(
       values != "natural", config.where("compression.values"),
       ": values are summed on the wire, and a sum of natural values is not a natural value; use "

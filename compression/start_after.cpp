@@ -1,7 +1,5 @@
 #include "compression/start_after.h"
 
-#include "core/base/error.h"
-
 namespace wisp {
 
 int64_t bind_start_after(Config& config, int64_t published) {

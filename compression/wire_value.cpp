@@ -1,7 +1,5 @@
 #include "compression/wire_value.h"
 
-#include <string>
-
 namespace wisp {
 
 const char* name_of(WireFormat format) {
@@ -21,10 +19,10 @@ const char* name_of(WireFormat format) {
 WireFormat bind_values(Config& config) {
   WireFormat values = WireFormat::f32;
   config.bind_choice("compression.values", values,
-                     {{"f32", WireFormat::f32},
-                      {"f16", WireFormat::f16},
-                      {"bf16", WireFormat::bf16},
-                      {"natural", WireFormat::natural}},
+                     {{name_of(WireFormat::f32), WireFormat::f32},
+                      {name_of(WireFormat::f16), WireFormat::f16},
+                      {name_of(WireFormat::bf16), WireFormat::bf16},
+                      {name_of(WireFormat::natural), WireFormat::natural}},
                      "format of a sparse method's values on the wire: f32, f16, bf16, or natural "
                      "(sign and nearest power of two, 9 bits)");
   return values;

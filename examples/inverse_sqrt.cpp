@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 
-#include "core/base/error.h"
 #include "core/train/schedule.h"
 
 namespace wisp::inverse_sqrt {

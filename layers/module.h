@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/parameter.h"
 
 namespace wisp {
@@ -25,9 +26,11 @@ class Module {
   std::vector<Buffer*> buffers() { return collect<Buffer>(&Module::buffers_); }
 
  protected:
-  /// Registers a parameter of this module. `kind` is that of its layer, for policies.
+  /// Registers a parameter of this module. `kind` is that of its layer, for policies. Throws Error
+  /// for a shape without elements.
   Parameter& parameter(std::string name, Shape shape, Init init, bool decay = true,
                        std::string kind = {}) {
+    WISP_CHECK(shape.numel() > 0, "parameter ", name, " is ", shape, ", expected no extent of 0");
     return parameters_.emplace_back(
         Parameter{std::move(name), shape, init, decay, {}, false, std::move(kind)});
   }

@@ -1,6 +1,5 @@
 #include "models/classifier.h"
 
-#include "core/base/error.h"
 #include "core/ops.h"
 
 namespace wisp {

@@ -9,6 +9,7 @@ Mlp::Mlp(const MlpOptions& options, const Facts& facts)
   std::vector<int64_t> widths = options.hidden;
   widths.push_back(facts.classes);
   int64_t in = facts.inputs.at(0).sample.numel();
+  WISP_CHECK(in > 0, "mlp: the data set's samples differ in length; expected images");
   for (const int64_t out : widths) {
     WISP_CHECK(out > 0, "mlp: a layer of ", out, " outputs, expected a positive number");
     layers_.push_back(std::make_unique<Linear>(in, out));

@@ -131,10 +131,12 @@ std::unique_ptr<Model> make_cifar(Config& config, const Facts& facts) {
 std::unique_ptr<Model> make_imagenet(Config& config, const Facts& facts) {
   int64_t depth = 50;
   config.bind("model.depth", depth, "number of layers: 18, 34, 50, 101 or 152");
-  ResNetPlan plan = ResNetPlan::imagenet(depth);
+  bool large_stem = true;
   config.bind_choice(
-      "model.stem", plan.large_stem, {{"7x7", true}, {"3x3", false}},
+      "model.stem", large_stem, {{"7x7", true}, {"3x3", false}},
       "first convolution: 7x7 (with stride 2 and a max pool), or 3x3 for small pictures");
+  ResNetPlan plan = ResNetPlan::imagenet(depth);
+  plan.large_stem = large_stem;
   return std::make_unique<ResNet>(plan, facts, bind_options(config));
 }
 

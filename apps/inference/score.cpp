@@ -12,9 +12,7 @@ namespace {
 /// The run's data.window; a default if its data has no windows, as any number does.
 int64_t window_of(Config config) {
   int64_t window = 35;
-  config.bind("data.window", window, "words that are read at once");
-  WISP_CHECK(window > 0, config.where("data.window"), ": data.window is ", window,
-             ", expected 1 or more");
+  config.bind_least("data.window", window, 1, "words that are read at once");
   return window;
 }
 

@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 #include <vector>
 
 #include "apps/setup/methods.h"
 #include "apps/setup/train_options.h"
 #include "compression/policy.h"
-#include "compression/ratio_schedule.h"
-#include "core/io/toml_text.h"
 #include "core/train/freeze.h"
 #include "data/data_source.h"
 #include "models/model.h"

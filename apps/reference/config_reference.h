@@ -16,8 +16,8 @@ std::string config_reference();
 /// All keys of config_reference(). A name that several components bind occurs once for each.
 std::vector<ConfigKey> config_keys();
 
-/// The words that a key accepts, with any component; true and false for a bool. Empty for numbers
-/// and for free text.
+/// The words that a key accepts, with one component or another; true and false for a bool. Empty
+/// for numbers and for free text.
 std::vector<std::string> words_of_key(const std::string& key);
 
 }  // namespace wisp

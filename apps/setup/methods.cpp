@@ -205,10 +205,8 @@ void remark_on_clipping(const Config& config, const TrainOptions& options, Metho
 }  // namespace
 
 std::vector<std::string> method_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : CompressorRegistry::instance().entries()) names.push_back(name);
-  for (const auto& [name, entry] : SynchronizerRegistry::instance().entries())
-    names.push_back(name);
+  std::vector<std::string> names = CompressorRegistry::instance().names();
+  std::ranges::copy(SynchronizerRegistry::instance().names(), std::back_inserter(names));
   std::sort(names.begin(), names.end());
   return names;
 }

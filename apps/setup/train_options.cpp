@@ -111,15 +111,17 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
       "number of GPUs for the workers of one process: 1, shared by all, or one each, with "
       "gradients exchanged by NCCL; no effect on the CPU");
   config.bind("seed", o.seed, "seed of all random numbers");
-  config.bind_least("timeout_s", o.timeout_s, 0.001,
-                    "longest wait for another worker, in seconds, 0.001 to 1e9");
+  config.bind("timeout_s", o.timeout_s,
+              "longest wait for another worker, in seconds, 0.001 to 1e9");
   config.bind_least("link.gbit_per_s", o.link.gbit_per_s, 0.0,
                     "emulated link speed of each worker in each direction, 0 or more; 0: no limit; "
                     "threads only");
-  config.bind_least("link.latency_us", o.link.latency_us, 0.0,
-                    "emulated latency of a message step, in microseconds, 0 to 1e9; threads only");
-  config.expect(o.timeout_s <= 1e9, "timeout_s", o.timeout_s, "1e+09 or less");
-  config.expect(o.link.latency_us <= 1e9, "link.latency_us", o.link.latency_us, "1e+09 or less");
+  config.bind("link.latency_us", o.link.latency_us,
+              "emulated latency of a message step, in microseconds, 0 to 1e9; threads only");
+  config.expect(0.001 <= o.timeout_s && o.timeout_s <= 1e9, "timeout_s", o.timeout_s,
+                "0.001 to 1e9");
+  config.expect(0.0 <= o.link.latency_us && o.link.latency_us <= 1e9, "link.latency_us",
+                o.link.latency_us, "0 to 1e9");
   check_engine(config, o, world);
 }
 
@@ -188,12 +190,13 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   o.ema = EmaOptions::bind(config);
   config.bind_least("clip.norm", o.clip.norm, 0.0,
                     "bound of the gradient's L2 norm, 0 or more; 0: no clipping");
-  config.bind_word(
-      "clip.scope", o.clip_scope, {"model", "layer"},
+  config.bind_choice(
+      "clip.scope", o.clip.per_layer, {{"model", false}, {"layer", true}},
       "scope of clip.norm: model (the norm of the whole gradient) or layer (each tensor by "
       "its share, which overlaps)");
-  config.bind_word(
-      "clip.where", o.clip_where, {"auto", "local", "mean"},
+  config.bind_choice(
+      "clip.where", o.clip.where,
+      {{"auto", ClipWhere::automatic}, {"local", ClipWhere::local}, {"mean", ClipWhere::mean}},
       "clipped gradient: local (each worker's own, before compression), mean (the mean over "
       "workers), or auto (mean if decoding returns the mean up to rounding: none, fp16, bf16; else "
       "local)");
@@ -204,9 +207,6 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   WISP_CHECK(!o.schedule.of_kind.plateau || o.eval_every > 0, config.where("train.eval_every"),
              ": train.eval_every is ", o.eval_every, ", but schedule.kind = \"", o.schedule.kind,
              "\" needs evaluations; expected 1 or more");
-  o.clip.per_layer = o.clip_scope == "layer";
-  if (o.clip_where != "auto")
-    o.clip.where = o.clip_where == "local" ? ClipWhere::local : ClipWhere::mean;
 }
 
 void bind_exchange(Config& config, TrainOptions& o) {

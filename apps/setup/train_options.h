@@ -71,8 +71,6 @@ struct TrainOptions {
   LrSchedule schedule;
   EmaOptions ema;
   ClipOptions clip;
-  std::string clip_scope = "model";
-  std::string clip_where = "auto";
 
   std::string model = "resnet_cifar";
   int64_t classes = 0;  // outputs of the model; 0: the data set's classes

@@ -1,7 +1,6 @@
 #include "compression/sparse/sparse_index.h"
 
 #include <array>
-#include <string>
 
 namespace wisp {
 namespace {

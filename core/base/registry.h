@@ -31,22 +31,20 @@ class Registry {
     WISP_CHECK(added, "registry: ", name, " is registered twice");
   }
   const std::map<std::string, Entry>& entries() const { return entries_; }
+  /// The names, ascending.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& [name, entry] : entries_) names.push_back(name);
     return names;
-  }
-  std::string listed() const {
-    std::string list;
-    for (const auto& [name, entry] : entries_) list += (list.empty() ? "" : ", ") + name;
-    return list;
   }
   /// Throws Error with the known names if there is no `name`. `what` names the kind of component in
   /// the message: "compression method".
   const Entry& find(const std::string& what, const std::string& name) const {
     const auto found = entries_.find(name);
     if (found != entries_.end()) return found->second;
-    throw Error("unknown " + what + " '" + name + "'; known: " + listed());
+    std::string known;
+    for (const auto& [other, entry] : entries_) known += (known.empty() ? "" : ", ") + other;
+    throw Error("unknown " + what + " '" + name + "'; known: " + known);
   }
 
  private:

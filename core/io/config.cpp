@@ -265,6 +265,11 @@ std::string Config::opening(const std::string& key) const {
   return given(key) ? where(key) + ": " : "";
 }
 
+void Config::refuse(const std::string& key, const std::string& value,
+                    const std::string& range) const {
+  throw Error(concat(opening(key), tree_->prefix, key, " is ", value, ", expected ", range));
+}
+
 void Config::add_key(ConfigKey key) {
   for (const ConfigKey& known : keys_) {
     if (known.name != key.name) continue;

@@ -3,6 +3,7 @@
 // a value: copy it for each thread.
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,7 +40,7 @@ struct ConfigKey {
   std::string value;                    // resolved value, as TOML
   std::string initial;                  // default, as TOML
   std::string meaning;                  // one line, with the unit
-  std::vector<std::string> words = {};  // words that it accepts; empty: any
+  std::vector<std::string> words = {};  // words that it accepts; empty: not listed
 };
 
 class Config {
@@ -64,21 +65,22 @@ class Config {
   void bind(const std::string& key, T& value, const std::string& meaning);
   /// Binds a number. Throws Error if it is below `least`.
   template <class T>
+  requires kIsOneOf<T, int, int64_t, double>
   void bind_least(const std::string& key, T& value, std::type_identity_t<T> least,
                   const std::string& meaning) {
     bind(key, value, meaning);
     expect(value >= least, key, value, concat(least, " or more"));
   }
-  /// Binds a key that is one of `words`. Throws Error with the words for any other text.
+  /// Binds a text that is one of `words`. Throws Error with the words for any other.
   void bind_word(const std::string& key, std::string& value, const std::vector<std::string>& words,
                  const std::string& meaning);
-  /// Binds a key that is one of the words of `choices`. Sets `value` to what the word stands for;
-  /// its current content is the default.
+  /// Binds a text that is one of the words of `choices`. Sets `value` to what the word stands for.
+  /// Its current content is the default and one of the choices.
   template <class T>
   void bind_choice(const std::string& key, T& value,
                    const std::vector<std::pair<std::string, std::type_identity_t<T>>>& choices,
                    const std::string& meaning);
-  /// Notes the words that a bound key accepts. Who uses the key checks them.
+  /// Adds words that a bound key accepts, for completion. The caller checks the value.
   void offer(const std::string& key, const std::vector<std::string>& words);
   /// The rows of an array of tables ([[compression.policy]]). Bind and finish each row by itself.
   std::vector<Config> rows(const std::string& key, const std::string& meaning);
@@ -112,7 +114,7 @@ class Config {
   /// the key was not given.
   template <class T>
   void expect(bool holds, const std::string& key, const T& value, const std::string& range) const {
-    if (!holds) throw Error(concat(opening(key), key, " is ", value, ", expected ", range));
+    if (!holds) refuse(key, concat(value), range);
   }
 
   /// Throws UnknownKey for the first given key that was never bound, with file:line and the nearest
@@ -126,6 +128,8 @@ class Config {
  private:
   explicit Config(Tree tree);
   void add_key(ConfigKey key);
+  [[noreturn]] void refuse(const std::string& key, const std::string& value,
+                           const std::string& range) const;
 
   std::shared_ptr<const Tree> tree_;  // given keys; shared, never changed
   std::vector<ConfigKey> keys_;
@@ -142,6 +146,7 @@ void Config::bind_choice(
     if (word.empty() && choice == value) word = name;
     words.push_back(name);
   }
+  assert(!word.empty());
   bind_word(key, word, words, meaning);
   for (const auto& [name, choice] : choices) {
     if (name == word) value = choice;

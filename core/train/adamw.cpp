@@ -106,7 +106,7 @@ AdamWOptions AdamWOptions::bind(Config& config) {
   config.bind("optimizer.eps", options.eps,
               "constant added to the root of the second moment, above 0");
   check(options, [&](const std::string& name) {
-    return concat(config.where("optimizer." + name), ": optimizer.", name);
+    return concat(config.opening("optimizer." + name), "optimizer.", name);
   });
   return options;
 }

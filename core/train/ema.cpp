@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
 #include "core/copy.h"
 #include "core/loops/parallel.h"
 

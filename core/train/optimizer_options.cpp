@@ -1,6 +1,5 @@
 #include "core/train/optimizer_options.h"
 
-#include "core/base/error.h"
 #include "core/io/input_file.h"
 #include "core/train/adamw.h"
 #include "core/train/idle_keys.h"

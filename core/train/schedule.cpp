@@ -48,8 +48,8 @@ std::unique_ptr<Schedule> make_multi_step(Config& config, double) {
   const std::string key = "schedule.milestones";
   config.bind(key, milestones,
               "epochs at which the rate is multiplied by factor, in ascending order from 0 on");
-  const auto below = std::ranges::find_if_not(milestones, not_negative);
-  if (below != milestones.end()) config.expect(false, key, *below, "epochs of 0 or more");
+  for (const double epoch : milestones)
+    config.expect(epoch >= 0.0, key, epoch, "epochs of 0 or more");
   WISP_CHECK(std::ranges::is_sorted(milestones), config.where(key), ": ", key, " must ascend");
   return schedule_of([milestones, factor = bind_factor(config)](double epoch) {
     double rate = 1.0;
@@ -164,9 +164,8 @@ LrSchedule LrSchedule::bind(Config& config, double epochs) {
         return ScheduleRegistry::instance().find("schedule.kind", run.kind);
       });
   run.of_kind = *entry.make(config, epochs);
-  WISP_CHECK(!run.of_kind.rises || run.warmup_epochs == 0.0, config.where("schedule.warmup_epochs"),
-             ": schedule.warmup_epochs is ", run.warmup_epochs, ", expected 0 with ", run.kind,
-             ", which rises by itself");
+  config.expect(!run.of_kind.rises || run.warmup_epochs == 0.0, "schedule.warmup_epochs",
+                run.warmup_epochs, concat("0 with ", run.kind, ", which rises by itself"));
   run.notices =
       forget_idle_keys(config, "schedule", run.kind, keys_of_all<ScheduleRegistry>(epochs));
   return run;

@@ -103,7 +103,7 @@ SgdOptions SgdOptions::bind(Config& config) {
   config.bind("optimizer.dampening", options.dampening,
               "share of the gradient left out of the momentum, in [0, 1)");
   check(options, [&](const std::string& name) {
-    return concat(config.where("optimizer." + name), ": optimizer.", name);
+    return concat(config.opening("optimizer." + name), "optimizer.", name);
   });
   return options;
 }

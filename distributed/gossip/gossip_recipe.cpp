@@ -42,7 +42,7 @@ std::unique_ptr<Code> make_code(Config& config, const std::string& who, const st
     throw Error(concat(who, " names '", name,
                        "', which is no code: neighbours could not decode its messages one by one; "
                        "codes: ",
-                       CodeRegistry::instance().listed()));
+                       fmt::format("{}", fmt::join(CodeRegistry::instance().names(), ", "))));
   }
   std::unique_ptr<Code> code = entries.at(name).make(config, setup.codes);
   const std::vector<Scope>& scopes = code->traits().scopes;

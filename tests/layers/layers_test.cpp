@@ -83,6 +83,10 @@ TEST(Conv2d, RefusesGroupsThatDoNotDivide) {
             std::string::npos);
 }
 
+TEST(Module, RefusesParametersWithoutElements) {
+  EXPECT_EQ(error_of([] { Linear(0, 3); }), "parameter weight is (3, 0), expected no extent of 0");
+}
+
 TEST(Linear, StartsUniformWithinTheBoundAndTheBiasDoesNotDecay) {
   Placed<Linear> placed(int64_t{64}, int64_t{50});
   EXPECT_LE(largest(placed.weight("weight")), 1.0 / 8);

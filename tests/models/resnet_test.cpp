@@ -311,6 +311,13 @@ TEST(Models, AreMadeByNameFromTheirKeys) {
   EXPECT_EQ(parameter_count(*mlp), 3072 * 7 + 7 + 7 * 5 + 5 + 5 * 10 + 10);
 }
 
+TEST(Mlp, RefusesSamplesThatDifferInLength) {
+  EXPECT_EQ(error_of([] {
+              Mlp({}, {.inputs = {{"spectrogram", {0, 161}}}, .classes = 10});
+            }),
+            "mlp: the data set's samples differ in length; expected images");
+}
+
 TEST(Mlp, LearnsOneBatch) {
   TestContext worker;
   Mlp model({.hidden = {16}}, {.inputs = {{"input", {4, 4, 3}}}, .classes = 10});

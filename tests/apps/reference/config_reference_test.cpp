@@ -40,6 +40,32 @@ TEST(ConfigReference, SaysTheRangeOfEveryNumber) {
   }
 }
 
+/// Whether a run takes `word` for a value of the key, which other keys may not fit.
+bool knows(const Overrides& chosen, const std::string& key, const std::string& word) {
+  const std::string error =
+      error_of([&] { Prepared(tiny_config(chosen + Overrides{key + "=" + word})); });
+  for (const char* refusal : {"expected ", "unknown ", "known: ", "is no code"})
+    if (error.find(refusal) != error.npos && error.find("'" + word + "'") != error.npos)
+      return error.find("neighbours in gossip") != error.npos;
+  return true;
+}
+
+TEST(ConfigReference, TheWordsOfAKeyAreThoseThatItTakes) {
+  int lists = 0;
+  for (const char* method : {"none", "topk", "block_topk", "qsgd", "int8", "powersgd", "choco"}) {
+    const Overrides chosen = method_overrides(method);
+    const Prepared run(tiny_config(chosen));
+    for (const ConfigKey& key : run.config().keys()) {
+      if (key.words.empty()) continue;
+      ++lists;
+      EXPECT_FALSE(knows(chosen, key.name, "nonesuch")) << method << ", " << key.name;
+      for (const std::string& word : key.words)
+        EXPECT_TRUE(knows(chosen, key.name, word)) << method << ", " << key.name << "=" << word;
+    }
+  }
+  EXPECT_GT(lists, 80);
+}
+
 /// Every number out of range is refused before any data is read.
 TEST(ConfigReference, NoNumberIsTakenOutOfItsRange) {
   for (const std::string& method : method_names()) {

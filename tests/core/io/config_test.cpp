@@ -374,8 +374,7 @@ TEST(Config, ALeastNumberIsTheLeast) {
   };
   EXPECT_EQ(bind({}), 2.0);
   EXPECT_EQ(bind(text("x = 0.5")), 0.5);
-  EXPECT_EQ(error_of([&] { bind(text("x = 0.25")); }),
-            "x.toml:1: x is 0.25, expected 0.5 or more");
+  EXPECT_EQ(error_of([&] { bind(text("x = 0.25")); }), "x.toml:1: x is 0.25, expected 0.5 or more");
 }
 
 TEST(Config, ExpectNamesThePlaceOfAGivenKey) {

@@ -1,7 +1,7 @@
 #include "apps/speech/edit_distance.h"
 
 #include <algorithm>
-#include <numeric>
+#include <iterator>
 
 #include "core/io/utf8.h"
 
@@ -30,28 +30,22 @@ Units characters_in(const Units& words) {
 std::vector<Edit> align(std::span<const std::string_view> reference,
                         std::span<const std::string_view> hypothesis) {
   const size_t rows = reference.size() + 1, columns = hypothesis.size() + 1;
-  std::vector<Edit> last(rows * columns);  // last edit of a shortest sequence up to (i, j)
-  std::vector<size_t> distance(columns);   // first i items to first j
-  std::iota(distance.begin(), distance.end(), size_t{0});
-  std::fill_n(last.begin(), columns, Edit::insertion);
-  for (size_t i = 1; i < rows; ++i) {
-    size_t diagonal = distance[0];
-    distance[0] = i;
-    last[i * columns] = Edit::deletion;
-    for (size_t j = 1; j < columns; ++j) {
-      const bool same = reference[i - 1] == hypothesis[j - 1];
-      const size_t replaced = diagonal + (same ? 0 : 1);
-      const size_t deleted = distance[j] + 1, inserted = distance[j - 1] + 1;
-      diagonal = distance[j];
-      distance[j] = std::min({replaced, deleted, inserted});
-      last[i * columns + j] = distance[j] == replaced  ? same ? Edit::correct : Edit::substitution
-                              : distance[j] == deleted ? Edit::deletion
-                                                       : Edit::insertion;
-    }
-  }
+  std::vector<Edit> last(rows * columns);  // last of the fewest edits: first i items to first j
+  std::vector<int32_t> distance(columns);
+  const auto at = [&](auto i, auto j) -> Edit& {
+    return last[static_cast<size_t>(i) * columns + static_cast<size_t>(j)];
+  };
+  for (size_t i = 1; i < rows; ++i) at(i, 0) = Edit::deletion;
+  for (size_t j = 1; j < columns; ++j) at(0, j) = Edit::insertion;
+  edit_distance(
+      std::ssize(reference), std::ssize(hypothesis),
+      [&](int64_t i, int64_t j) {
+        return reference[static_cast<size_t>(i)] == hypothesis[static_cast<size_t>(j)];
+      },
+      distance.data(), [&](int64_t i, int64_t j, Edit edit) { at(i + 1, j + 1) = edit; });
   std::vector<Edit> edits;
   for (size_t i = rows - 1, j = columns - 1; i > 0 || j > 0;) {
-    const Edit edit = last[i * columns + j];
+    const Edit edit = at(i, j);
     edits.push_back(edit);
     if (edit != Edit::insertion) --i;
     if (edit != Edit::deletion) --j;

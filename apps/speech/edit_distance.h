@@ -9,13 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/edit_distance.h"
+
 namespace wisp {
 
-enum class Edit : uint8_t { correct, substitution, deletion, insertion };
-
 /// The fewest edits that turn `reference` into `hypothesis`, in order. Ties are broken from the end
-/// on: correct or substitution first, then deletion, then insertion. Takes |reference| ·
-/// |hypothesis| bytes. Source: Levenshtein 1966; Wagner and Fischer 1974.
+/// on, as edit_distance() does. Takes |reference| · |hypothesis| bytes.
 std::vector<Edit> align(std::span<const std::string_view> reference,
                         std::span<const std::string_view> hypothesis);
 

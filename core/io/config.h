@@ -43,10 +43,10 @@ struct ConfigKey {
   std::vector<std::string> words = {};  // words that it accepts; empty: not listed
 };
 
+struct ConfigTree;  // the given keys
+
 class Config {
  public:
-  struct Tree;  // opaque outside core/io/config.cpp
-
   /// An empty configuration: every key keeps its default.
   Config();
   /// Reads the file that `path` extends (relative to `path`), then `path`, then the overrides
@@ -126,12 +126,12 @@ class Config {
   std::string resolved() const;
 
  private:
-  explicit Config(Tree tree);
+  explicit Config(ConfigTree tree);
   void add_key(ConfigKey key);
   [[noreturn]] void refuse(const std::string& key, const std::string& value,
                            const std::string& range) const;
 
-  std::shared_ptr<const Tree> tree_;  // given keys; shared, never changed
+  std::shared_ptr<const ConfigTree> tree_;  // given keys; shared, never changed
   std::vector<ConfigKey> keys_;
 };
 

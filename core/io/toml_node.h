@@ -1,5 +1,5 @@
-// Conversions of a parsed TOML document's nodes. Only core/io/config.cpp includes this header,
-// because toml++ is slow to compile. Any thread.
+// Conversions of a parsed TOML document's nodes. Only core/io/config_tree.h includes this
+// header, because toml++ is slow to compile. Any thread.
 #pragma once
 
 #include <optional>

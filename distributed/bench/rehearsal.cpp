@@ -6,6 +6,7 @@
 #include "core/loops/parallel.h"
 #include "distributed/bench/stream_time.h"
 #include "distributed/communicator/device_moves.h"
+#include "distributed/exchange/exchange_scheduler.h"
 #include "distributed/exchange/message_traffic.h"
 
 namespace wisp {
@@ -80,21 +81,40 @@ std::vector<std::byte> Rehearsal::sent(int rank, int round) const {
 
 void Rehearsal::step(StepInfo info) {
   info.ranks = info.summands = workers();
-  std::vector<StepInfo> infos(workers_.size(), info);
-  for (int rank = 0; rank < workers(); ++rank) {
-    infos[static_cast<size_t>(rank)].rank = rank;
-    begin(rank, infos[static_cast<size_t>(rank)]);
-  }
-  for (int round = 0; round < rounds_; ++round) {
-    std::vector<Message> messages;
-    for (int rank = 0; rank < workers(); ++rank) {
-      const StepInfo& own = infos[static_cast<size_t>(rank)];
-      messages.push_back(at(rank).compressor->message(at(rank).unit.spec, own, round));
-      encode(rank, own, round, messages.back());
+  for (info.rank = 0; info.rank < workers(); ++info.rank) begin(info);
+  const Cut cut{.units = {CutUnit{}}, .buckets = {Bucket{.units = {0}}}};
+  const UnitRounds unit{.compressed = true, .messages = at(0).messages};
+  const std::vector<Slot> slots = make_slots(cut, {&unit, 1}, DType::f32);  // one for each round
+  ExchangeScheduler scheduler;
+  scheduler.begin(slots, {.units = 1, .all = 1});
+  scheduler.ready(0);
+  const auto encode_all = [&](int round) {
+    for (int rank = 0; rank < workers(); ++rank) encode(rank, round);
+    scheduler.encoded(0, round);
+  };
+  for (Action next = scheduler.next(); next.kind != Action::Kind::done; next = scheduler.next()) {
+    const int index = next.index;
+    switch (next.kind) {
+      case Action::Kind::measure:
+        scheduler.measuring(index);
+        scheduler.measured(index);
+        break;
+      case Action::Kind::prepare:
+        encode_all(0);
+        scheduler.prepared(index);
+        break;
+      case Action::Kind::start:
+        if (slots[static_cast<size_t>(index)].message.kind == Collective::all_reduce) reduce(index);
+        scheduler.started(false);
+        break;
+      case Action::Kind::decode:
+        for (int rank = 0; rank < workers(); ++rank) decode(rank, index);
+        if (index + 1 < rounds()) encode_all(index + 1);
+        scheduler.decoded();
+        break;
+      default:
+        throw Error("a rehearsal waits, and nothing travels in it");
     }
-    if (messages.front().kind == Collective::all_reduce) reduce(round, messages.front());
-    for (int rank = 0; rank < workers(); ++rank)
-      decode(rank, infos[static_cast<size_t>(rank)], round, messages);
   }
 }
 
@@ -105,17 +125,22 @@ void Rehearsal::fit(Tensor& memory, int64_t bytes) const {
   memory = context_.empty({bytes}, DType::u8);
 }
 
-void Rehearsal::begin(int rank, const StepInfo& info) {
-  Worker& worker = at(rank);
+void Rehearsal::begin(const StepInfo& info) {
+  Worker& worker = at(info.rank);
+  worker.info = info;
   worker.encode_ms = worker.decode_ms = 0.0;
   fit(worker.scratch, worker.compressor->scratch_bytes(worker.unit.spec, info));
   worker.unit.scratch = worker.scratch.raw();
-  rounds_ = worker.compressor->rounds(worker.unit.spec, info);
-  worker.rounds.resize(static_cast<size_t>(rounds_));
+  const int rounds = worker.compressor->rounds(worker.unit.spec, info);
+  worker.rounds.resize(static_cast<size_t>(rounds));
+  worker.messages.clear();
+  for (int round = 0; round < rounds; ++round)
+    worker.messages.push_back(worker.compressor->message(worker.unit.spec, info, round));
 }
 
-void Rehearsal::encode(int rank, const StepInfo& info, int round, const Message& message) {
+void Rehearsal::encode(int rank, int round) {
   Worker& worker = at(rank);
+  const Message& message = worker.messages[static_cast<size_t>(round)];
   Round& memory = at(rank, round);
   const auto outlets = static_cast<size_t>(outlet_count(message, workers()));
   memory.out.resize(outlets);
@@ -131,7 +156,7 @@ void Rehearsal::encode(int rank, const StepInfo& info, int round, const Message&
         {memory.out[i].raw(), message.bytes, message.variable ? counted + i : nullptr});
   }
   worker.encode_ms += time_ms(stream_, [&] {
-    worker.compressor->encode(context_, worker.unit, info, round, memory.outlets);
+    worker.compressor->encode(context_, worker.unit, worker.info, round, memory.outlets);
   });
   if (message.variable) {
     memory.counted.fetch(stream_);
@@ -144,7 +169,8 @@ void Rehearsal::encode(int rank, const StepInfo& info, int round, const Message&
   }
 }
 
-void Rehearsal::reduce(int round, const Message& message) {
+void Rehearsal::reduce(int round) {
+  const Message& message = at(0).messages[static_cast<size_t>(round)];
   std::vector<Call> calls;
   for (int rank = 0; rank < workers(); ++rank) {
     Round& memory = at(rank, round);
@@ -156,9 +182,9 @@ void Rehearsal::reduce(int round, const Message& message) {
   for (int rank = 0; rank < workers(); ++rank) move_device_share(stream_, calls, rank);
 }
 
-void Rehearsal::decode(int rank, const StepInfo& info, int round,
-                       const std::vector<Message>& messages) {
-  const Message& own = messages[static_cast<size_t>(rank)];
+void Rehearsal::decode(int rank, int round) {
+  Worker& worker = at(rank);
+  const Message& own = worker.messages[static_cast<size_t>(round)];
   WISP_CHECK(own.kind != Collective::neighbours, "a compressor has no neighbours");
   std::vector<Payload> payloads;
   auto* complaint = complaint_.device().data<int64_t>();
@@ -166,17 +192,17 @@ void Rehearsal::decode(int rank, const StepInfo& info, int round,
     payloads.push_back({-1, at(rank, round).sum.raw(), own.bytes, complaint});
   for (int from = 0; from < workers(); ++from) {
     if (!hears(own, rank, from)) continue;
-    const int to = messages[static_cast<size_t>(from)].to;
+    const int to = at(from).messages[static_cast<size_t>(round)].to;
     WISP_CHECK(own.kind != Collective::pair || to == rank, "rank ", rank, " waits for rank ", from,
                ", which sends to ", to);
     const Round& sent = at(from, round);
     const size_t outlet = outlet_for(own, rank);
     payloads.push_back({from, sent.out[outlet].raw(), sent.used[outlet], complaint});
   }
-  Worker& worker = at(rank);
   clear(stream_, complaint_.device());
-  worker.decode_ms += time_ms(
-      stream_, [&] { worker.compressor->decode(context_, worker.unit, info, round, payloads); });
+  worker.decode_ms += time_ms(stream_, [&] {
+    worker.compressor->decode(context_, worker.unit, worker.info, round, payloads);
+  });
   complaint_.fetch(stream_);
   stream_.synchronize();
   const std::string wrong = complaint_in(*complaint_.host().data<int64_t>());

@@ -1,7 +1,7 @@
 // A rehearsal: one step of a compression method by N workers in one thread, on one device, without
-// a communicator. In each round all workers encode, payloads change hands, and all decode. Sums use
-// the communicators' arithmetic. Benchmarks time it, and tests compare it with a paper's scalar
-// model. One thread.
+// a communicator. An ExchangeScheduler decides what comes next, as in training; here all workers do
+// it in turn. Sums use the communicators' arithmetic. Benchmarks time it, and tests compare it with
+// a paper's scalar model. One thread.
 #pragma once
 
 #include <deque>
@@ -48,7 +48,7 @@ class Rehearsal {
 
   /// Records of the last step: the number of rounds, the bytes that `rank` encoded in one round
   /// (its outlets one after the other), and the stream's time for its encodes and decodes.
-  int rounds() const { return rounds_; }
+  int rounds() const { return static_cast<int>(workers_.front().messages.size()); }
   std::vector<std::byte> sent(int rank, int round) const;
   int64_t sent_bytes(int rank, int round) const;
   double encode_ms(int rank) const { return workers_[static_cast<size_t>(rank)].encode_ms; }
@@ -71,17 +71,19 @@ class Rehearsal {
     std::vector<std::string> names;  // names of the state
     Unit unit;
     Tensor scratch;
+    StepInfo info;
     std::deque<Round> rounds;
+    std::vector<Message> messages;  // indexed by round
     double encode_ms = 0.0, decode_ms = 0.0;
   };
 
   Worker& at(int rank) { return workers_[static_cast<size_t>(rank)]; }
   Round& at(int rank, int round) { return at(rank).rounds[static_cast<size_t>(round)]; }
   void fit(Tensor& memory, int64_t bytes) const;
-  void begin(int rank, const StepInfo& info);
-  void encode(int rank, const StepInfo& info, int round, const Message& message);
-  void reduce(int round, const Message& message);
-  void decode(int rank, const StepInfo& info, int round, const std::vector<Message>& messages);
+  void begin(const StepInfo& info);
+  void encode(int rank, int round);
+  void reduce(int round);
+  void decode(int rank, int round);
 
   MemoryPool pool_;
   Stream stream_;
@@ -90,7 +92,6 @@ class Rehearsal {
   DeviceWords complaint_;  // complaint of a decode
   std::vector<Field> fields_;
   std::deque<Worker> workers_;
-  int rounds_ = 0;
   std::byte stain_{0xa5};
 };
 

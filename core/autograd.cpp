@@ -173,8 +173,7 @@ void count_uses(Node& root) {
 }
 
 void fill_seed(const Context& context, Tensor& grad, double seed) {
-  dispatch_float(grad.dtype(), "backward", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(grad.dtype(), "backward", [&]<class T>(T) {
     run_once(context.stream, Store<T>{grad.data<T>(), static_cast<T>(seed)});
   });
 }

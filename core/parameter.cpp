@@ -71,9 +71,8 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
     Parameter& parameter = *parameters_[static_cast<size_t>(segment.id)];
     const Tensor weight = view(weight_, segment);
     write_from_host(context.stream, weight, [&](const Tensor& host) {
-      dispatch_float(dtype, "FlatParameters", [&](auto zero) {
-        fill(host.data<decltype(zero)>(), segment.numel, parameter.init, context.seed,
-             segment.name);
+      dispatch_float(dtype, "FlatParameters", [&]<class T>(T) {
+        fill(host.data<T>(), segment.numel, parameter.init, context.seed, segment.name);
       });
     });
     parameter.variable = parameter.frozen ? Variable(context, weight)
@@ -93,8 +92,7 @@ void FlatParameters::place_buffers(std::set<std::string>& names) {
   buffer_arena_ = context_.empty({offsets.back()}, dtype());
   write_from_host(context_.stream, buffer_arena_, [&](const Tensor& host) {
     host.clear();
-    dispatch_float(dtype(), "FlatParameters", [&](auto zero) {
-      using T = decltype(zero);
+    dispatch_float(dtype(), "FlatParameters", [&]<class T>(T) {
       for (size_t i = 0; i < buffers_.size(); ++i)
         std::fill_n(host.data<T>() + offsets[i], buffers_[i]->shape.numel(),
                     static_cast<T>(buffers_[i]->initial));

@@ -78,16 +78,14 @@ Variable activation(const char* name, const Variable& x, F f = {},
                     std::initializer_list<OpAttribute> attributes = {}) {
   Context& context = x.context();
   const Tensor y = context.empty(x.shape(), x.value().dtype());
-  dispatch_activation(y.dtype(), name, [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(y.dtype(), name, [&]<class T>(T) {
     parallel_for(context.stream, y.numel(), Apply<F, T>{f, x.value().data<T>(), y.data<T>()});
   });
   return record(
       name, y, {x},
       [&context, y, name, f](const Tensor& dy, Inputs& in) {
         const GradSlot dx = in.slot(0);
-        dispatch_activation(dy.dtype(), name, [&](auto zero) {
-          using T = decltype(zero);
+        dispatch_activation(dy.dtype(), name, [&]<class T>(T) {
           parallel_for(
               context.stream, dy.numel(),
               ApplyGradient<F, T>{f, y.data<T>(), dy.data<T>(), dx.into.data<T>(), dx.accumulate});

@@ -37,8 +37,7 @@ struct WindowMeans {
   const T* x;
   T* y;
   PoolGeometry g;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t position, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t position, int64_t begin, int64_t end,
                           Shared&) const {
     const int64_t line = g.width.out.quotient(position), image = g.height.out.quotient(line);
     const Range rows = g.height.window(g.height.out.remainder(line));
@@ -64,8 +63,7 @@ struct WindowMeansGradient {
   T* dx;
   PoolGeometry g;
   bool accumulate;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t position, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t position, int64_t begin, int64_t end,
                           Shared&) const {
     const int64_t line = g.width.in.quotient(position), image = g.height.in.quotient(line);
     const Range rows = g.height.windows_over(g.height.in.remainder(line));
@@ -100,15 +98,13 @@ Variable adaptive_avg_pool(const Variable& x, Axes size) {
   const PoolGeometry geometry{
       {Divisor(shape[1]), Divisor(size.h)}, {Divisor(shape[2]), Divisor(size.w)}, shape[3]};
   const Tensor y = context.empty({shape[0], size.h, size.w, shape[3]}, x.value().dtype());
-  dispatch_activation(y.dtype(), "adaptive_avg_pool", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(y.dtype(), "adaptive_avg_pool", [&]<class T>(T) {
     parallel_row_parts(context.stream, y.shape().rows(), geometry.channels,
                        WindowMeans<T>{x.value().data<T>(), y.data<T>(), geometry});
   });
   return record("adaptive_avg_pool", y, {x}, [&context, geometry](const Tensor& dy, Inputs& in) {
     const GradSlot dx = in.slot(0);
-    dispatch_activation(dy.dtype(), "adaptive_avg_pool", [&](auto zero) {
-      using T = decltype(zero);
+    dispatch_activation(dy.dtype(), "adaptive_avg_pool", [&]<class T>(T) {
       parallel_row_parts(
           context.stream, dx.into.shape().rows(), geometry.channels,
           WindowMeansGradient<T>{dy.data<T>(), dx.into.data<T>(), geometry, dx.accumulate});

@@ -22,8 +22,7 @@ Variable add(const Variable& a, const Variable& b) {
              name_of(dtype), " + ", b.shape(), " ", name_of(b.value().dtype()),
              ", expected equal shapes and types");
   const Tensor sum = context.empty(a.shape(), dtype);
-  dispatch_activation(dtype, "add", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(dtype, "add", [&]<class T>(T) {
     parallel_for(context.stream, sum.numel(),
                  Add<T>{a.value().data<T>(), b.value().data<T>(), sum.data<T>()});
   });

@@ -25,8 +25,7 @@ void add_mean(const Variable& mean, const Batch& batch, const Tensor& sums) {
              ", expected one element");
   WISP_CHECK(sums.defined() && sums.shape() == Shape({2}) && sums.dtype() == DType::f64,
              "add_mean: sums are ", sums.shape(), " ", name_of(sums.dtype()), ", expected (2) f64");
-  dispatch_float(mean.value().dtype(), "add_mean", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(mean.value().dtype(), "add_mean", [&]<class T>(T) {
     run_once(mean.context().stream,
              AddMean<T>{mean.value().data<T>(), static_cast<double>(batch.count),
                         static_cast<double>(batch.ignored), mean.context().training,

@@ -103,8 +103,7 @@ void backward_training(Context& context, const Saved& saved, const Tensor& dy, I
 
 void backward_evaluation(Context& context, const Saved& saved, const Tensor& dy, Inputs& in) {
   const NormSlots to(in, saved.spec.residual);
-  dispatch_activation(dy.dtype(), "batch_norm", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(dy.dtype(), "batch_norm", [&]<class T>(T) {
     const FrozenNorm<T> norm{saved.x.data<T>(),
                              saved.spec.relu ? saved.passed.data<T>() : nullptr,
                              dy.data<T>(),

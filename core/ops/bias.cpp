@@ -13,8 +13,7 @@ struct AddToRows {
   const Wide<T>* bias;
   T* y;
   int64_t columns;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t row, int64_t begin, int64_t end,
                           Shared&) const {
     T* out = y + row * columns + begin;
     const Wide<T>* add = bias + begin;
@@ -99,8 +98,7 @@ void check_bias(const char* op, const Variable& bias, int64_t channels, DType ty
 }
 
 void add_bias(const Stream& stream, const Tensor& bias, const Tensor& y) {
-  dispatch_activation(y.dtype(), "bias", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(y.dtype(), "bias", [&]<class T>(T) {
     parallel_row_parts(stream, y.shape().rows(), bias.numel(),
                        AddToRows<T>{bias.data<Wide<T>>(), y.data<T>(), bias.numel()});
   });
@@ -108,7 +106,7 @@ void add_bias(const Stream& stream, const Tensor& bias, const Tensor& y) {
 
 void sum_rows(const Stream& stream, MemoryPool& pool, const Tensor& dy, const GradSlot& d_bias) {
   dispatch_activation(dy.dtype(), "bias",
-                      [&](auto zero) { sum_rows_of<decltype(zero)>(stream, pool, dy, d_bias); });
+                      [&]<class T>(T) { sum_rows_of<T>(stream, pool, dy, d_bias); });
 }
 
 }  // namespace wisp

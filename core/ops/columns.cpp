@@ -19,8 +19,7 @@ struct Move {
   Columns<const T> from;
   Columns<T> to;
   bool accumulate;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t row, int64_t begin, int64_t end,
                           Shared&) const {
     const T* in = from.of(row) + begin;
     T* out = to.of(row) + begin;
@@ -34,8 +33,7 @@ struct ZeroBeside {
   struct Shared {};
   T* matrix;
   int64_t width, first, last;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t row, int64_t begin, int64_t end,
                           Shared&) const {
     T* out = matrix + row * width + begin;
     const int64_t before = first - begin, behind = last - begin;
@@ -53,8 +51,7 @@ struct Place {
 
 void move(const Stream& stream, const Place& from, const Place& to, int64_t count,
           bool accumulate) {
-  dispatch_activation(to.tensor.dtype(), "columns", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(to.tensor.dtype(), "columns", [&]<class T>(T) {
     parallel_row_parts(stream, to.tensor.shape().rows(), count,
                        Move<T>{{from.tensor.data<T>(), from.tensor.shape()[-1], from.begin},
                                {to.tensor.data<T>(), to.tensor.shape()[-1], to.begin},
@@ -63,8 +60,7 @@ void move(const Stream& stream, const Place& from, const Place& to, int64_t coun
 }
 
 void zero_beside(const Stream& stream, const Tensor& tensor, int64_t begin, int64_t end) {
-  dispatch_activation(tensor.dtype(), "columns", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(tensor.dtype(), "columns", [&]<class T>(T) {
     const int64_t width = tensor.shape()[-1];
     parallel_row_parts(stream, tensor.shape().rows(), width,
                        ZeroBeside<T>{tensor.data<T>(), width, begin, end});

@@ -82,8 +82,7 @@ void count_correct(const Variable& logits, const Tensor& labels, const Tensor& s
   const Tensor counts = context.empty({2}, DType::i64);
   const auto* label = labels.data<int32_t>();
   auto* count = counts.data<int64_t>();
-  dispatch_float(logits.value().dtype(), "count_correct", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(logits.value().dtype(), "count_correct", [&]<class T>(T) {
     parallel_reduce(context.stream, shape[0],
                     CorrectRows<T>{logits.value().data<T>(), label, shape[1], most}, count);
   });
@@ -95,8 +94,7 @@ void count_correct_by_class(const Variable& logits, const Tensor& labels, const 
   const Shape& shape = logits.shape();
   check("count_correct_by_class", shape, labels, sums, {shape.rank() == 2 ? shape[1] : 0, 2});
   const Context& context = logits.context();
-  dispatch_float(logits.value().dtype(), "count_correct_by_class", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(logits.value().dtype(), "count_correct_by_class", [&]<class T>(T) {
     const CorrectRows<T> rows{logits.value().data<T>(), labels.data<int32_t>(), shape[1], 1};
     parallel_for(context.stream, shape[1], AddClassCounts<T>{rows, shape[0], sums.data<double>()},
                  shape[0]);

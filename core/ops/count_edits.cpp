@@ -136,8 +136,7 @@ void count_edits(const Variable& logits, const std::vector<int64_t>& rows, const
   const Tensor scratch = context.empty({sequences, 2 * positions + 3 * width + 1}, DType::i32);
   const Tensor counted = context.empty({sequences, 6}, DType::i64);
   auto* counts = reinterpret_cast<Counts*>(counted.raw());
-  dispatch_float(logits.value().dtype(), "count_edits", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(logits.value().dtype(), "count_edits", [&]<class T>(T) {
     parallel_for(context.stream, sequences,
                  CountEdits<T>{{first.data<int64_t>(), positions},
                                logits.value().data<T>(),

@@ -116,8 +116,7 @@ struct CrossEntropyGradient {
   const T* dy;
   T* dx;
   int64_t rows;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t row, int64_t begin, int64_t end,
                           Shared&) const {
     const int64_t classes = labels.classes;
     const T* x = logits + row * classes + begin;
@@ -156,8 +155,7 @@ Variable of_labels(const Variable& logits, const AnyLabels& labels,
   const Tensor log_sum = context.empty({rows}, x.dtype());
   const Tensor row_loss = context.empty({rows}, x.dtype());
   const Tensor loss = context.empty({}, x.dtype());
-  dispatch_float(x.dtype(), "cross_entropy", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(x.dtype(), "cross_entropy", [&]<class T>(T) {
     parallel_teams(
         context.stream, rows,
         RowLoss<T, AnyLabels>{x.data<T>(), labels, log_sum.data<T>(), row_loss.data<T>()},
@@ -172,8 +170,7 @@ Variable of_labels(const Variable& logits, const AnyLabels& labels,
                   // a loop that may either add or write is not vectorised
                   const Tensor dx =
                       slot.accumulate ? context.empty(x.shape(), x.dtype()) : slot.into;
-                  dispatch_float(x.dtype(), "cross_entropy", [&](auto zero) {
-                    using T = decltype(zero);
+                  dispatch_float(x.dtype(), "cross_entropy", [&]<class T>(T) {
                     parallel_row_parts(
                         context.stream, rows, labels.classes,
                         CrossEntropyGradient<T, AnyLabels>{x.data<T>(), log_sum.data<T>(), labels,

@@ -346,8 +346,7 @@ Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, cons
   const Tensor losses = context.empty({count}, type);
   const Tensor loss = context.empty({}, type);
   const Tensor scratch = memory.scratch(context);
-  dispatch_float(type, "ctc_loss", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(type, "ctc_loss", [&]<class T>(T) {
     parallel_teams(context.stream, x.shape()[0],
                    LogExpSum<T>{x.data<T>(), classes, memory.log_exp_sum.data<T>()}, classes);
     parallel_teams(context.stream, count, Forward<T>{memory.with<T>(scratch), losses.data<T>()},
@@ -362,8 +361,7 @@ Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, cons
                   const Tensor dx =
                       slot.accumulate ? context.empty(spent.shape(), spent.dtype()) : slot.into;
                   const Tensor betas = memory.scratch(context);
-                  dispatch_float(spent.dtype(), "ctc_loss", [&](auto zero) {
-                    using T = decltype(zero);
+                  dispatch_float(spent.dtype(), "ctc_loss", [&]<class T>(T) {
                     const Lattice<T> lattice = memory.with<T>(betas);
                     const int64_t sequences = lattice.sequences.count;
                     parallel_teams(context.stream, sequences, Posterior<T>{lattice}, per_sequence);

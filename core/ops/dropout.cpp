@@ -36,8 +36,7 @@ struct MaskAndScale {
   T* y;
   Wide<T> scale;
   bool accumulate;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t row, int64_t begin, int64_t end,
                           Shared& shared) const {
     const uint64_t first_block = mask.first_block(row);
     for (int64_t at = begin; at < end; at += 4 * kGroups) {
@@ -58,8 +57,7 @@ struct MaskAndScale {
 
 void mask_and_scale(const Context& context, const DropoutMask& mask, double probability,
                     const Tensor& x, const GradSlot& y) {
-  dispatch_activation(x.dtype(), "dropout", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(x.dtype(), "dropout", [&]<class T>(T) {
     parallel_row_parts(
         context.stream, x.shape()[0], mask.features,
         MaskAndScale<T>{mask, x.data<T>(), y.into.data<T>(),

@@ -22,8 +22,7 @@ struct LookUp {
   struct Shared {};
   Table<const Wide<T>> table;
   T* y;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t row, int64_t begin, int64_t end,
                           Shared&) const {
     const Wide<T>* entry = table.of(row);
     T* out = y + row * table.width;
@@ -98,8 +97,7 @@ Variable embedding(const Variable& table, const Tensor& ids) {
   const Tensor y = context.empty({rows, width}, context.compute);
   WISP_CHECK(table.value().dtype() == wide_of(y.dtype()), "embedding: the table is ",
              name_of(table.value().dtype()), " beside activations in ", name_of(y.dtype()));
-  dispatch_activation(y.dtype(), "embedding", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(y.dtype(), "embedding", [&]<class T>(T) {
     parallel_row_parts(
         context.stream, rows, width,
         LookUp<T>{{table.value().data<Wide<T>>(), entries, width, ids.data<int32_t>()},
@@ -110,8 +108,7 @@ Variable embedding(const Variable& table, const Tensor& ids) {
   return record(
       "embedding", y, inputs, [&context, ids, rows, entries, width](const Tensor& dy, Inputs& in) {
         const GradSlot slot = in.slot(0);
-        dispatch_activation(dy.dtype(), "embedding", [&](auto zero) {
-          using T = decltype(zero);
+        dispatch_activation(dy.dtype(), "embedding", [&]<class T>(T) {
           const Table<Wide<T>> sums{slot.into.data<Wide<T>>(), entries, width, ids.data<int32_t>()};
           if (!slot.accumulate)
             parallel_for(context.stream, entries * width, Clear<Wide<T>>{sums.entries});

@@ -23,8 +23,7 @@ struct TransposeEach {
 
 void transpose(const Stream& stream, const Tensor& from, int64_t rows, int64_t columns,
                const GradSlot& into) {
-  dispatch_activation(from.dtype(), "flatten", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(from.dtype(), "flatten", [&]<class T>(T) {
     parallel_for(stream, from.numel(),
                  TransposeEach<T>{from.data<T>(), into.into.data<T>(), Divisor(rows),
                                   Divisor(columns), into.accumulate});

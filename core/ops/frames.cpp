@@ -26,8 +26,7 @@ struct Pack {
   const T* images;
   T* packed;
   bool accumulate;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+  WISP_HD void operator()(const auto& team, int64_t item, Shared&) const {
     const int64_t n = item / layout.positions, t = item % layout.positions;
     if (!rows.has(t, n)) return;
     const int64_t row = rows.row(t, n);
@@ -48,8 +47,7 @@ struct Unpack {
   const T* packed;
   T* images;
   bool accumulate;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+  WISP_HD void operator()(const auto& team, int64_t item, Shared&) const {
     const int64_t n = item / layout.positions, t = item % layout.positions;
     const bool has = rows.has(t, n);
     for (int64_t h = 0; h < layout.heights; ++h) {
@@ -89,8 +87,7 @@ Frames frames_of(const char* op, Context& context, const Shape& images,
 
 void pack(const Stream& stream, const Frames& frames, const Tensor& images,
           const GradSlot& packed) {
-  dispatch_activation(images.dtype(), "pack_frames", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(images.dtype(), "pack_frames", [&]<class T>(T) {
     parallel_small_teams(stream, frames.columns(),
                          Pack<T>{frames.layout(), frames.rows(), images.data<T>(),
                                  packed.into.data<T>(), packed.accumulate},
@@ -100,8 +97,7 @@ void pack(const Stream& stream, const Frames& frames, const Tensor& images,
 
 void unpack(const Stream& stream, const Frames& frames, const Tensor& packed,
             const GradSlot& images) {
-  dispatch_activation(packed.dtype(), "unpack_frames", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(packed.dtype(), "unpack_frames", [&]<class T>(T) {
     parallel_small_teams(stream, frames.columns(),
                          Unpack<T>{frames.layout(), frames.rows(), packed.data<T>(),
                                    images.into.data<T>(), images.accumulate},

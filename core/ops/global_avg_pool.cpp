@@ -30,8 +30,7 @@ struct SpreadOverPositions {
   Divisor positions;
   int64_t channels;
   bool accumulate;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t row, int64_t begin, int64_t end,
                           Shared&) const {
     const T* from = dy + positions.quotient(row) * channels + begin;
     T* to = dx + row * channels + begin;
@@ -51,8 +50,7 @@ Variable global_avg_pool(const Variable& x) {
   const int64_t positions = shape[1] * shape[2];
   const int64_t channels = shape[3];
   const Tensor y = context.empty({shape[0], channels}, x.value().dtype());
-  dispatch_activation(y.dtype(), "global_avg_pool", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(y.dtype(), "global_avg_pool", [&]<class T>(T) {
     parallel_for(
         context.stream, y.numel(),
         MeanOverPositions<T>{x.value().data<T>(), y.data<T>(), positions, Divisor(channels)});
@@ -60,8 +58,7 @@ Variable global_avg_pool(const Variable& x) {
   return record(
       "global_avg_pool", y, {x}, [&context, positions, channels](const Tensor& dy, Inputs& in) {
         const GradSlot dx = in.slot(0);
-        dispatch_activation(dy.dtype(), "global_avg_pool", [&](auto zero) {
-          using T = decltype(zero);
+        dispatch_activation(dy.dtype(), "global_avg_pool", [&]<class T>(T) {
           parallel_row_parts(context.stream, dx.into.shape().rows(), channels,
                              SpreadOverPositions<T>{dy.data<T>(), dx.into.data<T>(),
                                                     Divisor(positions), channels, dx.accumulate});

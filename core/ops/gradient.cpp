@@ -18,10 +18,8 @@ struct Deposit {
 }  // namespace
 
 void deposit(const Stream& stream, const Tensor& gradient, const GradSlot& slot) {
-  dispatch_activation(gradient.dtype(), "gradient", [&](auto from) {
-    dispatch_activation(slot.into.dtype(), "gradient", [&](auto to) {
-      using From = decltype(from);
-      using To = decltype(to);
+  dispatch_activation(gradient.dtype(), "gradient", [&]<class From>(From) {
+    dispatch_activation(slot.into.dtype(), "gradient", [&]<class To>(To) {
       parallel_for(stream, gradient.numel(),
                    Deposit<From, To>{gradient.data<From>(), slot.into.data<To>(), slot.accumulate});
     });

@@ -53,8 +53,7 @@ struct MixRows {
   const float* share;
   T* y;
   int64_t rows, columns;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t row, int64_t begin, int64_t end,
                           Shared&) const {
     const T* own = x + row * columns + begin;
     const T* other = x + neighbour_of(row, rows) * columns + begin;
@@ -96,8 +95,7 @@ Tensor mix_neighbours(const Context& context, const Tensor& x, const Tensor& sha
   const Tensor mixed = context.empty(x.shape(), x.dtype());
   if (x.numel() == 0) return mixed;
   const int64_t columns = x.numel() / rows;
-  dispatch_activation(x.dtype(), "mix_neighbours", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(x.dtype(), "mix_neighbours", [&]<class T>(T) {
     parallel_row_parts(
         context.stream, rows, columns,
         MixRows<T>{x.data<T>(), shares.data<float>(), mixed.data<T>(), rows, columns});

@@ -18,8 +18,7 @@ struct PadChannels {
   const T* x;
   T* y;
   PadGeometry g;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t position, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t position, int64_t begin, int64_t end,
                           Shared&) const {
     const int64_t line = g.out_width.quotient(position), image = g.out_height.quotient(line);
     const int64_t column = g.out_width.remainder(position) * g.stride;
@@ -43,8 +42,7 @@ struct PadChannelsGradient {
   T* dx;
   PadGeometry g;
   bool accumulate;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t position, int64_t begin, int64_t end,
+  WISP_HD void operator()(const auto& team, int64_t position, int64_t begin, int64_t end,
                           Shared&) const {
     const int64_t line = g.width.quotient(position), image = g.height.quotient(line);
     const int64_t column = g.width.remainder(position), row = g.height.remainder(line);
@@ -77,16 +75,14 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride) {
   const Tensor y =
       context.empty({shape[0], geometry.out_height.value(), geometry.out_width.value(), channels},
                     x.value().dtype());
-  dispatch_activation(y.dtype(), "pad_channels", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(y.dtype(), "pad_channels", [&]<class T>(T) {
     parallel_row_parts(context.stream, y.shape().rows(), channels,
                        PadChannels<T>{x.value().data<T>(), y.data<T>(), geometry});
   });
   return record("pad_channels", y, {x},
                 [&context, geometry](const Tensor& dy, Inputs& in) {
                   const GradSlot dx = in.slot(0);
-                  dispatch_activation(dy.dtype(), "pad_channels", [&](auto zero) {
-                    using T = decltype(zero);
+                  dispatch_activation(dy.dtype(), "pad_channels", [&]<class T>(T) {
                     parallel_row_parts(context.stream, dx.into.shape().rows(), geometry.in_channels,
                                        PadChannelsGradient<T>{dy.data<T>(), dx.into.data<T>(),
                                                               geometry, dx.accumulate});

@@ -42,8 +42,7 @@ Variable rows(const Variable& x, int64_t begin, int64_t end) {
   return record("rows", y, {x},
                 [&context, begin, end, width](const Tensor& dy, Inputs& in) {
                   const GradSlot dx = in.slot(0);
-                  dispatch_activation(dy.dtype(), "rows", [&](auto zero) {
-                    using T = decltype(zero);
+                  dispatch_activation(dy.dtype(), "rows", [&]<class T>(T) {
                     parallel_for(context.stream, dx.into.numel(),
                                  RowsGradient<T>{dy.data<T>(), begin * width, end * width,
                                                  dx.into.data<T>(), dx.accumulate});
@@ -71,8 +70,8 @@ Variable join_rows(const std::vector<Variable>& parts) {
   const Tensor y = context.empty(first.with_rows(total), dtype);
   int64_t begin = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    dispatch_activation(dtype, "join_rows", [&](auto zero) {
-      copy<decltype(zero)>(context.stream, parts[i].value(), y.rows(begin, begin + counts[i]));
+    dispatch_activation(dtype, "join_rows", [&]<class T>(T) {
+      copy<T>(context.stream, parts[i].value(), y.rows(begin, begin + counts[i]));
     });
     begin += counts[i];
   }

@@ -13,8 +13,7 @@ struct Transpose {
   T* into;
   int64_t rows, columns;
   bool accumulate;
-  template <class Team>
-  WISP_HD void operator()(const Team& team, int64_t matrix, Shared&) const {
+  WISP_HD void operator()(const auto& team, int64_t matrix, Shared&) const {
     const T* in = from + matrix * rows * columns;
     T* out = into + matrix * rows * columns;
     for (int64_t c = 0; c < columns; ++c)
@@ -26,8 +25,7 @@ struct Transpose {
 
 void transpose(const Stream& stream, const Tensor& from, const GradSlot& into) {
   const int64_t rows = from.shape()[-2], columns = from.shape()[-1];
-  dispatch_activation(from.dtype(), "swap_last", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_activation(from.dtype(), "swap_last", [&]<class T>(T) {
     parallel_small_teams(
         stream, from.numel() / (rows * columns),
         Transpose<T>{from.data<T>(), into.into.data<T>(), rows, columns, into.accumulate},

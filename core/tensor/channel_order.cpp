@@ -6,8 +6,7 @@ namespace {
 /// Transposes every matrix (rows, columns) of `from`.
 Tensor transposed(const Tensor& from, Shape shape, int64_t rows, int64_t columns) {
   Tensor to(shape, from.dtype());
-  dispatch_float(from.dtype(), "channel order", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(from.dtype(), "channel order", [&]<class T>(T) {
     const T* source = from.data<T>();
     T* target = to.data<T>();
     for (int64_t i = 0; i < from.numel(); ++i) {

@@ -136,8 +136,7 @@ void AdamW::step(const Context& context, double lr, int64_t number,
   const std::vector<UpdateRange> ranges = update_ranges(parameters_, rules, second_number);
   const AdamWOptions& o = options_;
   const double correction1 = 1.0 - std::pow(o.beta1, static_cast<double>(number));
-  dispatch_float(parameters_.dtype(), "adamw", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(parameters_.dtype(), "adamw", [&]<class T>(T) {
     const auto row_of = [&](const UpdateRange& range) {
       const int64_t last = second_number[static_cast<size_t>(range.first)];
       const double correction2 =

@@ -57,8 +57,7 @@ void Ema::update(const Context& context, int64_t number) {
   const auto n = static_cast<double>(number);
   const double share = 1.0 - std::min(options_.decay, (1.0 + n) / (10.0 + n));
   each([&](const Tensor& average, const Tensor& value) {
-    dispatch_float(value.dtype(), "ema", [&](auto zero) {
-      using T = decltype(zero);
+    dispatch_float(value.dtype(), "ema", [&]<class T>(T) {
       parallel_for(context.stream, value.numel(),
                    Move<T>{average.data<T>(), value.data<T>(), static_cast<T>(share)});
     });

@@ -57,16 +57,14 @@ struct Zero {
 }  // namespace
 
 void sums_of_squares(const Stream& stream, const Tensor& x, const Ranges& ranges, double* out) {
-  dispatch_float(x.dtype(), "sums_of_squares", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(x.dtype(), "sums_of_squares", [&]<class T>(T) {
     parallel_reduce_ranges(stream, ranges, SumOfSquares<T>{x.data<T>()}, out);
   });
 }
 
 void scale(const Stream& stream, const Tensor& x, const Ranges& ranges, const double* factors,
            bool squared) {
-  dispatch_float(x.dtype(), "scale", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(x.dtype(), "scale", [&]<class T>(T) {
     parallel_teams(
         stream, ranges.blocks(),
         ScaleRanges<T>{x.data<T>(), ranges.table(), ranges.count(), factors, squared ? 1 : 0},
@@ -75,17 +73,14 @@ void scale(const Stream& stream, const Tensor& x, const Ranges& ranges, const do
 }
 
 void scale(const Stream& stream, const Tensor& x, double factor) {
-  dispatch_float(x.dtype(), "scale", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(x.dtype(), "scale", [&]<class T>(T) {
     parallel_for(stream, x.numel(), Scale<T>{x.data<T>(), static_cast<T>(factor)});
   });
 }
 
 void fill_zero(const Stream& stream, const Tensor& x) {
-  dispatch_float(x.dtype(), "fill_zero", [&](auto zero) {
-    using T = decltype(zero);
-    parallel_for(stream, x.numel(), Zero<T>{x.data<T>()});
-  });
+  dispatch_float(x.dtype(), "fill_zero",
+                 [&]<class T>(T) { parallel_for(stream, x.numel(), Zero<T>{x.data<T>()}); });
 }
 
 }  // namespace wisp

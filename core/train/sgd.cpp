@@ -124,8 +124,7 @@ void Sgd::step(const Context& context, double lr, int64_t number,
   const std::vector<UpdateRange> ranges = update_ranges(parameters_, rules);
   const bool plain = options_.momentum == 0.0;
   const bool keeps = !plain || std::ranges::count(rules, UpdateRule::momentum) > 0;
-  dispatch_float(parameters_.dtype(), "sgd", [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_float(parameters_.dtype(), "sgd", [&]<class T>(T) {
     T* momentum = keeps ? parameters_.state("momentum").template data<T>() : nullptr;
     update_all<SgdRow>(
         context.stream, ranges,

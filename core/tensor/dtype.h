@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "core/base/error.h"
 #include "core/base/host_device.h"
@@ -79,50 +80,26 @@ struct BFloat16 {
 template <class T>
 struct dtype_of;
 template <>
-struct dtype_of<float> {
-  static constexpr DType value = DType::f32;
-};
+struct dtype_of<float> : std::integral_constant<DType, DType::f32> {};
 template <>
-struct dtype_of<double> {
-  static constexpr DType value = DType::f64;
-};
+struct dtype_of<double> : std::integral_constant<DType, DType::f64> {};
 template <>
-struct dtype_of<Half> {
-  static constexpr DType value = DType::f16;
-};
+struct dtype_of<Half> : std::integral_constant<DType, DType::f16> {};
 template <>
-struct dtype_of<BFloat16> {
-  static constexpr DType value = DType::bf16;
-};
+struct dtype_of<BFloat16> : std::integral_constant<DType, DType::bf16> {};
 template <>
-struct dtype_of<int32_t> {
-  static constexpr DType value = DType::i32;
-};
+struct dtype_of<int32_t> : std::integral_constant<DType, DType::i32> {};
 template <>
-struct dtype_of<int64_t> {
-  static constexpr DType value = DType::i64;
-};
+struct dtype_of<int64_t> : std::integral_constant<DType, DType::i64> {};
 template <>
-struct dtype_of<uint8_t> {
-  static constexpr DType value = DType::u8;
-};
+struct dtype_of<uint8_t> : std::integral_constant<DType, DType::u8> {};
 template <>
-struct dtype_of<uint32_t> {
-  static constexpr DType value = DType::u32;
-};
+struct dtype_of<uint32_t> : std::integral_constant<DType, DType::u32> {};
 
 /// The type in which ops compute with activations of type T. Parameters, statistics and losses have
 /// it too.
 template <class T>
-struct WideOf {
-  using type = T;
-};
-template <>
-struct WideOf<BFloat16> {
-  using type = float;
-};
-template <class T>
-using Wide = typename WideOf<T>::type;
+using Wide = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
 
 inline DType wide_of(DType activations) {
   return activations == DType::bf16 ? DType::f32 : activations;

@@ -28,49 +28,42 @@ void Tensor::clear() const {
   if (bytes() > 0) std::memset(raw(), 0, static_cast<size_t>(bytes()));
 }
 
+Tensor Tensor::view(int64_t byte_offset, Shape shape, DType dtype) const {
+  Tensor view = *this;
+  view.byte_offset_ = byte_offset;
+  view.shape_ = shape;
+  view.dtype_ = dtype;
+  return view;
+}
+
 Tensor Tensor::reshape(Shape shape) const {
   WISP_CHECK(shape.numel() == numel(), "reshape: ", shape_, " has ", numel(), " elements, ", shape,
              " has ", shape.numel());
-  Tensor view = *this;
-  view.shape_ = shape;
-  return view;
+  return view(byte_offset_, shape, dtype_);
 }
 
 Tensor Tensor::reinterpreted(Shape shape, DType dtype) const {
   WISP_CHECK(shape.numel() * size_of(dtype) == bytes(), "reinterpreted: ", bytes(), " bytes, not ",
              shape, " of ", name_of(dtype));
-  Tensor view = *this;
-  view.shape_ = shape;
-  view.dtype_ = dtype;
-  return view;
+  return view(byte_offset_, shape, dtype);
 }
 
 Tensor Tensor::rows(int64_t begin, int64_t end) const {
   WISP_CHECK(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0], "rows: [", begin,
              ", ", end, ") of a tensor of shape ", shape_);
   const int64_t row = shape_[0] ? numel() / shape_[0] : 0;
-  Tensor view = *this;
-  view.byte_offset_ += begin * row * size_of(dtype_);
-  view.shape_ = shape_.with_rows(end - begin);
-  return view;
+  return slice(begin * row, shape_.with_rows(end - begin));
 }
 
 Tensor Tensor::fitted(Shape shape, DType dtype) const {
   if (!storage_ || storage_->bytes() < shape.numel() * size_of(dtype)) return {shape, dtype};
-  Tensor view = *this;
-  view.byte_offset_ = 0;
-  view.shape_ = shape;
-  view.dtype_ = dtype;
-  return view;
+  return view(0, shape, dtype);
 }
 
 Tensor Tensor::slice(int64_t offset, Shape shape) const {
   WISP_CHECK(offset >= 0 && offset + shape.numel() <= numel(), "slice: ", shape, " from element ",
              offset, " on leaves a tensor of ", numel(), " elements");
-  Tensor view = *this;
-  view.byte_offset_ += offset * size_of(dtype_);
-  view.shape_ = shape;
-  return view;
+  return view(byte_offset_ + offset * size_of(dtype_), shape, dtype_);
 }
 
 }  // namespace wisp

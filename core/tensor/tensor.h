@@ -53,6 +53,8 @@ class Tensor {
   Tensor slice(int64_t offset, Shape shape) const;
 
  private:
+  Tensor view(int64_t byte_offset, Shape shape, DType dtype) const;
+
   std::shared_ptr<Storage> storage_;
   int64_t byte_offset_ = 0;
   Shape shape_;

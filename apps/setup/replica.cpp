@@ -13,7 +13,6 @@
 #include "core/base/error.h"
 #include "core/base/machine.h"
 #include "core/copy.h"
-#include "core/device/out_of_memory.h"
 #include "core/train/freeze.h"
 #include "core/train/norm.h"
 #include "distributed/communicator/nccl_communicator.h"

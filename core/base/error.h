@@ -1,4 +1,4 @@
-// Wisp's exception type and the check macro that throws it. Any thread.
+// Wisp's exception types and the check macro. Any thread.
 #pragma once
 
 #include <sstream>
@@ -10,6 +10,12 @@ namespace wisp {
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+/// No memory is left. Callers catch it to say what the memory was for.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
 };
 
 /// Concatenates the arguments, each written with operator<<.

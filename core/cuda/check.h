@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 

@@ -7,7 +7,6 @@
 #include "core/backend.h"
 #include "core/cuda/stream.h"
 #include "core/device/device_work.h"
-#include "core/device/out_of_memory.h"
 #include "core/ops/gradient.h"
 
 namespace wisp::cuda {

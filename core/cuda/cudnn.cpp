@@ -12,7 +12,6 @@
 #include "core/backend.h"
 #include "core/cuda/device.h"
 #include "core/device/device_work.h"
-#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {

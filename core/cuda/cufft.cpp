@@ -6,7 +6,6 @@
 #include "core/base/recently_used.h"
 #include "core/cuda/stream.h"
 #include "core/device/device_work.h"
-#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "core/cuda/check.h"
 #include "core/cuda/device.h"
-#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {

@@ -6,7 +6,6 @@
 #include "core/cuda/device.h"
 #include "core/cuda/memory.h"
 #include "core/device/device_work.h"
-#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {

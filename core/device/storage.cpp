@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/device/address_range.h"
-#include "core/device/out_of_memory.h"
 
 namespace wisp {
 namespace {

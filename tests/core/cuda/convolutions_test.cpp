@@ -11,7 +11,6 @@
 #include "core/copy.h"
 #include "core/device/device_remarks.h"
 #include "core/device/device_work.h"
-#include "core/device/out_of_memory.h"
 #include "core/emulated/cudnn.h"
 #include "tests/support/devices.h"
 #include "tests/support/error_of.h"

@@ -39,37 +39,27 @@ struct Node {
   int uses = 0;
   Tensor grad;
 
-  ~Node();
-};
-
-/// Releases the inputs in a loop: recursion would be as deep as the graph.
-Node::~Node() {
-  std::vector<std::shared_ptr<Node>> pending = std::move(inputs);
-  while (!pending.empty()) {
-    const std::shared_ptr<Node> next = std::move(pending.back());
-    pending.pop_back();
-    if (next.use_count() > 1) continue;
-    for (std::shared_ptr<Node>& input : next->inputs) pending.push_back(std::move(input));
-    next->inputs.clear();
+  /// Releases the inputs in a loop: recursion would be as deep as the graph.
+  ~Node() {
+    std::vector<std::shared_ptr<Node>> pending = std::move(inputs);
+    while (!pending.empty()) {
+      const std::shared_ptr<Node> next = std::move(pending.back());
+      pending.pop_back();
+      if (next.use_count() > 1) continue;
+      for (std::shared_ptr<Node>& input : next->inputs) pending.push_back(std::move(input));
+      next->inputs.clear();
+    }
   }
-}
+};
 
 }  // namespace autograd
 
-namespace {
-
 using autograd::Node;
-
-int64_t next_order() {
-  static std::atomic<int64_t> next{0};
-  return next++;
-}
-
-}  // namespace
 
 Variable::Variable(Context& context, Tensor value)
     : value_(std::move(value)), node_(std::make_shared<Node>()) {
-  node_->order = next_order();
+  static std::atomic<int64_t> created{0};
+  node_->order = created++;
   node_->context = &context;
   node_->shape = value_.shape();
   node_->dtype = value_.dtype();
@@ -172,18 +162,6 @@ void count_uses(Node& root) {
   }
 }
 
-void fill_seed(const Context& context, Tensor& grad, double seed) {
-  dispatch_float(grad.dtype(), "backward", [&]<class T>(T) {
-    run_once(context.stream, Store<T>{grad.data<T>(), static_cast<T>(seed)});
-  });
-}
-
-struct Older {
-  bool operator()(const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) const {
-    return a->order < b->order;
-  }
-};
-
 }  // namespace
 
 void backward(const Variable& loss, BackwardOptions options) {
@@ -195,10 +173,14 @@ void backward(const Variable& loss, BackwardOptions options) {
              ", expected one element");
   count_uses(root);
   root.grad = root.context->empty(root.shape, root.dtype);
-  fill_seed(*root.context, root.grad, options.seed);
+  dispatch_float(root.dtype, "backward", [&]<class T>(T) {
+    run_once(root.context->stream, Store<T>{root.grad.data<T>(), static_cast<T>(options.seed)});
+  });
 
   Inputs::Pass pass{options, {}};
-  std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, Older> ready;
+  const auto older = [](const auto& a, const auto& b) { return a->order < b->order; };
+  using Nodes = std::vector<std::shared_ptr<Node>>;
+  std::priority_queue<std::shared_ptr<Node>, Nodes, decltype(older)> ready(older);
   ready.push(loss.node());
   while (!ready.empty()) {
     const std::shared_ptr<Node> node = ready.top();

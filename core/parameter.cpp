@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/backend.h"
-#include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/copy.h"
 #include "core/loops/parallel.h"
 #include "core/random.h"
@@ -11,16 +11,9 @@
 namespace wisp {
 namespace {
 
-/// FNV-1a: a stable 64-bit key of a name.
-uint64_t key_of(const std::string& name) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
-
 template <class T>
 void fill(T* values, int64_t count, const Init& init, uint64_t seed, const std::string& name) {
-  const Philox random(seed, 0, key_of(name));
+  const Philox random(seed, 0, hash_characters(name));
   for (int64_t i = 0; i < count; ++i) {
     double value = init.value;
     if (init.kind == Init::Kind::normal) value *= normal(random, static_cast<uint64_t>(i));

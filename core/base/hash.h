@@ -13,9 +13,16 @@ inline uint64_t hash_number(uint64_t number, uint64_t seed) {
   return seed;
 }
 
-inline uint64_t hash_text(const std::string& text, uint64_t seed = 0xcbf29ce484222325u) {
+constexpr uint64_t kHashBasis = 0xcbf29ce484222325u;
+
+/// The hash of the characters alone: chained, "a" and "bc" have that of "ab" and "c".
+inline uint64_t hash_characters(const std::string& text, uint64_t seed = kHashBasis) {
   for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash_number(text.size(), seed);
+  return seed;
+}
+
+inline uint64_t hash_text(const std::string& text, uint64_t seed = kHashBasis) {
+  return hash_number(text.size(), hash_characters(text, seed));
 }
 
 /// The hash as sixteen hexadecimal digits.

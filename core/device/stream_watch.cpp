@@ -17,13 +17,9 @@ StreamWatch::~StreamWatch() {
 
 /// Records a reused or new event.
 Event StreamWatch::recorded() {
-  Event event;
-  if (spare_.empty()) {
-    event = Event::timed();
-  } else {
-    event = std::move(spare_.back());
-    spare_.pop_back();
-  }
+  if (spare_.empty()) spare_.push_back(Event::timed());
+  Event event = std::move(spare_.back());
+  spare_.pop_back();
   event.record(stream_);
   return event;
 }

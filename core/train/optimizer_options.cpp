@@ -8,14 +8,9 @@
 namespace wisp {
 namespace {
 
-std::unique_ptr<OptimizerRecipe> make_sgd(Config& config, double weight_decay) {
-  SgdOptions options = SgdOptions::bind(config);
-  options.weight_decay = weight_decay;
-  return std::make_unique<OptimizerRecipe>(recipe_of(options));
-}
-
-std::unique_ptr<OptimizerRecipe> make_adamw(Config& config, double weight_decay) {
-  AdamWOptions options = AdamWOptions::bind(config);
+template <class Options>
+std::unique_ptr<OptimizerRecipe> make(Config& config, double weight_decay) {
+  Options options = Options::bind(config);
   options.weight_decay = weight_decay;
   return std::make_unique<OptimizerRecipe>(recipe_of(options));
 }
@@ -23,11 +18,11 @@ std::unique_ptr<OptimizerRecipe> make_adamw(Config& config, double weight_decay)
 // Here, because a program links this file whenever it chooses an optimizer.
 const OptimizerRegistration sgd(
     "sgd", "stochastic gradient descent with momentum; weight decay is added to the gradient",
-    make_sgd);
+    make<SgdOptions>);
 const OptimizerRegistration adamw("adamw",
                                   "Adam with weight decay that is decoupled and scaled by the "
                                   "learning rate (Loshchilov & Hutter 2019)",
-                                  make_adamw);
+                                  make<AdamWOptions>);
 
 }  // namespace
 

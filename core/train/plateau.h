@@ -2,6 +2,9 @@
 // they observe the same losses. One thread at a time.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include "core/tensor/tensor.h"
 #include "core/train/schedule.h"
 
@@ -10,13 +13,27 @@ namespace wisp {
 class Plateau {
  public:
   /// The factor stays 1 without options.
-  explicit Plateau(const std::optional<PlateauOptions>& options);
+  explicit Plateau(const std::optional<PlateauOptions>& options) : options_(options) {
+    words()[kFactor] = 1.0;
+    words()[kBest] = std::numeric_limits<double>::infinity();
+  }
 
   /// Takes an evaluation's loss. A loss is better if it is below best · (1 - threshold); NaN never
   /// is. After more than `patience` losses in a row that are not better, the factor is multiplied
   /// by options.factor, but does not fall below options.min_factor, and the count restarts. Like
   /// PyTorch's ReduceLROnPlateau without cooldown.
-  void observe(double loss);
+  void observe(double loss) {
+    if (!options_) return;
+    double* state = words();
+    if (loss < state[kBest] * (1.0 - options_->threshold)) {
+      state[kBest] = loss;
+      state[kBad] = 0.0;
+      return;
+    }
+    if (++state[kBad] <= static_cast<double>(options_->patience)) return;
+    state[kFactor] = std::max(options_->min_factor, state[kFactor] * options_->factor);
+    state[kBad] = 0.0;
+  }
 
   /// A factor of the learning rate, beside LrSchedule::at().
   double factor() const { return words()[kFactor]; }

@@ -57,17 +57,17 @@ AlexNet::AlexNet(const AlexNetPlan& plan, const Facts& facts, const AlexNetOptio
     const ConvOptions layer{
         .stride = stride, .pad = pad, .groups = grouped ? plan.groups : int64_t{1}};
     const int64_t fan_in = in / layer.groups * kernel * kernel;
-    convolutions_.emplace_back(in, plan.channels[i], kernel, layer, weight_init(plan, fan_in),
-                               bias_init(plan, fan_in, grouped));
-    child(concat("features.", place), convolutions_.back());
+    child(concat("features.", place),
+          convolutions_.emplace_back(in, plan.channels[i], kernel, layer, weight_init(plan, fan_in),
+                                     bias_init(plan, fan_in, grouped)));
     in = plan.channels[i];
   }
   int64_t width = in * kAlexNetSide * kAlexNetSide;
   for (size_t i = 0; i < std::size(kAlexNetLinearPlaces); ++i) {
     const bool last = i + 1 == std::size(kAlexNetLinearPlaces);
-    linear_.emplace_back(width, last ? facts.classes : plan.hidden, weight_init(plan, width),
-                         bias_init(plan, width, !last));
-    child(concat("classifier.", kAlexNetLinearPlaces[i]), linear_.back());
+    child(concat("classifier.", kAlexNetLinearPlaces[i]),
+          linear_.emplace_back(width, last ? facts.classes : plan.hidden, weight_init(plan, width),
+                               bias_init(plan, width, !last)));
     width = plan.hidden;
   }
 }

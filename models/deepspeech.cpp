@@ -55,44 +55,34 @@ DeepSpeech::DeepSpeech(const DeepSpeechOptions& options, const Facts& facts) : o
     const int64_t pad = plan.frequencies / 2;
     const ConvOptions conv{.stride = {2, time_stride(static_cast<size_t>(i))},
                            .pad = {pad, kTimePad}};
-    convolutions_.emplace_back(maps, plan.maps, Axes{plan.frequencies, kTimeKernel}, conv,
-                               options.conv_bias);
-    child(concat("conv.seq_module.", 3 * i), convolutions_.back().conv);
-    child(concat("conv.seq_module.", 3 * i + 1), convolutions_.back().norm);
+    const Init weight = uniform_for(maps * plan.frequencies * kTimeKernel);
+    child(concat("conv.seq_module.", 3 * i),
+          convolutions_.emplace_back(maps, plan.maps, Axes{plan.frequencies, kTimeKernel}, conv,
+                                     options.conv_bias, weight));
+    child(concat("conv.seq_module.", 3 * i + 1), convolution_norms_.emplace_back(plan.maps));
     frequencies = (frequencies + 2 * pad - plan.frequencies) / 2 + 1;
     maps = plan.maps;
   }
   int64_t width = Shape{maps, frequencies}.numel();
   for (int64_t i = 0; i < options.layers; ++i) {
-    if (i > 0) {
-      norms_.emplace_back(width);
-      child(concat("rnns.", i, ".batch_norm.module"), norms_.back());
-    }
-    layers_.emplace_back(width, options.units, RnnOptions{.cell = options.cell, .directions = 2});
-    child(concat("rnns.", i, ".rnn"), layers_.back());
+    if (i > 0) child(concat("rnns.", i, ".batch_norm.module"), norms_.emplace_back(width));
+    const RnnOptions both_ways{.cell = options.cell, .directions = 2};
+    child(concat("rnns.", i, ".rnn"), layers_.emplace_back(width, options.units, both_ways));
     width = options.units;
   }
-  norms_.emplace_back(width);
-  child("fc.0.module.0", norms_.back());
-  output_ = std::make_unique<Linear>(width, facts.classes, /*bias=*/false);
-  child("fc.0.module.1", *output_);
+  child("fc.0.module.0", norms_.emplace_back(width));
+  child("fc.0.module.1", output_.emplace(width, facts.classes, /*bias=*/false));
 }
-
-DeepSpeech::Convolution::Convolution(int in, int out, Axes kernel, const ConvOptions& options,
-                                     bool bias)
-    : conv(in, out, kernel, options, bias, uniform_for(int64_t{in} * kernel.h * kernel.w)),
-      norm(out) {}
 
 /// (N, F, T, 1) -> (frames, features). Replaces `lengths` by the lengths after the convolutions.
 Variable DeepSpeech::convolve(Variable x, std::vector<int64_t>& lengths) const {
   for (size_t i = 0; i < convolutions_.size(); ++i) {
-    const Convolution& layer = convolutions_[i];
-    x = layer.conv(x);
+    x = convolutions_[i](x);
     const int64_t positions = x.shape()[2];
     for (int64_t& length : lengths)
       length = (length + 2 * kTimePad - kTimeKernel) / time_stride(i) + 1;
     const std::vector<int64_t> rows = rows_of(lengths);
-    x = clipped_relu(layer.norm(pack_frames(x, rows)), kClip);
+    x = clipped_relu(convolution_norms_[i](pack_frames(x, rows)), kClip);
     if (i + 1 < convolutions_.size()) x = unpack_frames(x, rows, positions);
   }
   x = swap_last(x);
@@ -155,12 +145,6 @@ void DeepSpeech::measure(const Step& step, const Batch& batch, const Tensor& sum
   const Variable frames = reshape(logits, {logits.shape()[0], shape[2]});
   count_edits(frames, rows, batch.targets, space_, sums.rows(0, 3));
   count_too_short(frames, rows, batch.targets, sums.rows(3, 4).reshape({2}));
-}
-
-std::vector<std::string> DeepSpeech::exchange_names(const std::string& name) const {
-  const size_t last = name.rfind('.') + 1;
-  const std::string of = name.substr(last);
-  return {name.substr(0, last) + (of == "gamma" ? "weight" : of == "beta" ? "bias" : of)};
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "layers/batch_norm.h"
@@ -36,24 +37,21 @@ class DeepSpeech final : public Model {
   std::vector<Metric> metrics() const override;
   void measure(const Step& step, const Batch& batch, const Tensor& sums) const override;
   /// deepspeech.pytorch's names: "fc.0.module.0.weight" for "fc.0.module.0.gamma".
-  std::vector<std::string> exchange_names(const std::string& name) const override;
+  std::vector<std::string> exchange_names(const std::string& name) const override {
+    return {pytorch_name(name)};
+  }
 
  private:
-  struct Convolution {
-    Convolution(int in, int out, Axes kernel, const ConvOptions& options, bool bias);
-    Conv2d conv;
-    BatchNorm norm;
-  };
-
   Variable convolve(Variable x, std::vector<int64_t>& lengths) const;
 
   DeepSpeechOptions options_;
   int32_t space_ = 0;
-  std::deque<Convolution> convolutions_;
+  std::deque<Conv2d> convolutions_;
+  std::deque<BatchNorm> convolution_norms_;  // one for each of convolutions_
   std::deque<BatchNorm>
       norms_;  // one before each recurrent layer after the first, one before the output
   std::deque<Rnn> layers_;
-  std::unique_ptr<Linear> output_;
+  std::optional<Linear> output_;
 };
 
 }  // namespace wisp

@@ -29,17 +29,13 @@ LstmLm::LstmLm(const LstmLmOptions& options, const Facts& facts) : options_(opti
   const double range = options.init_range > 0.0 ? options.init_range : kVectorRange;
   const Init weight{Init::Kind::uniform, range};
   const Init bias = options.init_range > 0.0 ? weight : Init{};
-  encoder_ = std::make_unique<Embedding>(facts.classes, options.units, weight);
-  child("encoder", *encoder_);
+  child("encoder", encoder_.emplace(facts.classes, options.units, weight));
   for (int64_t i = 0; i < options.layers; ++i) {
-    layers_.push_back(std::make_unique<Rnn>(
-        options.units, options.units,
-        RnnOptions{.cell = options.cell, .index = i, .init_range = options.init_range}));
-    child("rnn", *layers_.back());
+    const RnnOptions layer{.cell = options.cell, .index = i, .init_range = options.init_range};
+    child("rnn", layers_.emplace_back(options.units, options.units, layer));
   }
-  decoder_ = options.tied ? std::make_unique<Linear>(encoder_->weight(), bias)
-                          : std::make_unique<Linear>(options.units, facts.classes, weight, bias);
-  child("decoder", *decoder_);
+  child("decoder", options.tied ? decoder_.emplace(encoder_->weight(), bias)
+                                : decoder_.emplace(options.units, facts.classes, weight, bias));
 }
 
 std::vector<Shape> LstmLm::carried() const {
@@ -64,7 +60,7 @@ Step LstmLm::forward(Context&, const Batch& batch, const Carry& before) {
     const Tensor* mine = &before[i * carried_by_layer()];
     RnnState start{mine[0].reshape(state), {}};
     if (options_.cell == RnnCell::lstm) start.c = mine[1].reshape(state);
-    const RnnResult result = (*layers_[i])(drop(x, i, columns), rows, start);
+    const RnnResult result = layers_[i](drop(x, i, columns), rows, start);
     x = result.y;
     step.after.push_back(result.after.h.reshape(carried));
     if (options_.cell == RnnCell::lstm) step.after.push_back(result.after.c.reshape(carried));

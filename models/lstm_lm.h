@@ -2,7 +2,8 @@
 // vocabulary. One thread.
 #pragma once
 
-#include <memory>
+#include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,9 +46,9 @@ class LstmLm final : public Model {
   Variable drop(const Variable& x, uint64_t layer, int64_t columns) const;
 
   const LstmLmOptions options_;
-  std::unique_ptr<Embedding> encoder_;
-  std::vector<std::unique_ptr<Rnn>> layers_;
-  std::unique_ptr<Linear> decoder_;
+  std::optional<Embedding> encoder_;
+  std::deque<Rnn> layers_;
+  std::optional<Linear> decoder_;
 };
 
 }  // namespace wisp

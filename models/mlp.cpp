@@ -1,7 +1,5 @@
 #include "models/mlp.h"
 
-#include <string>
-
 namespace wisp {
 
 Mlp::Mlp(const MlpOptions& options, const Facts& facts)
@@ -12,8 +10,8 @@ Mlp::Mlp(const MlpOptions& options, const Facts& facts)
   WISP_CHECK(in > 0, "mlp: the data set's samples differ in length; expected images");
   for (const int64_t out : widths) {
     WISP_CHECK(out > 0, "mlp: a layer of ", out, " outputs, expected a positive number");
-    layers_.push_back(std::make_unique<Linear>(in, out));
-    child("layer" + std::to_string(layers_.size() - 1), *layers_.back());
+    const std::string name = concat("layer", layers_.size());
+    child(name, layers_.emplace_back(in, out));
     in = out;
   }
 }
@@ -23,7 +21,7 @@ Variable Mlp::logits(const Variable& input) const {
   Variable x = reshape(input, {rows, input.value().numel() / rows});
   for (size_t i = 0; i < layers_.size(); ++i) {
     const bool last = i + 1 == layers_.size();
-    x = (*layers_[i])(last ? widen(x) : x);
+    x = layers_[i](last ? widen(x) : x);
     if (!last) x = relu(x);
   }
   return x;

@@ -3,7 +3,7 @@
 // One thread.
 #pragma once
 
-#include <memory>
+#include <deque>
 #include <vector>
 
 #include "layers/linear.h"
@@ -22,7 +22,7 @@ class Mlp final : public Classifier {
 
  private:
   Variable logits(const Variable& input) const override;
-  std::vector<std::unique_ptr<Linear>> layers_;
+  std::deque<Linear> layers_;
 };
 
 }  // namespace wisp

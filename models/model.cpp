@@ -14,6 +14,12 @@ std::string Metric::text(double value) const {
   return text;
 }
 
+std::string pytorch_name(const std::string& name) {
+  const size_t last = name.rfind('.') + 1;
+  const std::string part = name.substr(last);
+  return name.substr(0, last) + (part == "gamma" ? "weight" : part == "beta" ? "bias" : part);
+}
+
 std::vector<Metric> Model::metrics() const { return {{.name = "accuracy", .percent = true}}; }
 
 void Model::measure(const Step& step, const Batch& batch, const Tensor& sums) const {

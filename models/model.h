@@ -52,6 +52,10 @@ struct Metric {
   std::string text(double value) const;
 };
 
+/// PyTorch's name of a parameter: "weight" and "bias" end it in a norm, too, for "gamma" and
+/// "beta".
+std::string pytorch_name(const std::string& name);
+
 class Model : public Module {
  public:
   /// Maps a batch to output and loss. `before` has a tensor (columns, …) for each shape in

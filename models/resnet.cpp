@@ -1,5 +1,6 @@
 #include "models/resnet.h"
 
+#include <map>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -45,19 +46,14 @@ ResNetPlan ResNetPlan::cifar(int64_t depth) {
 }
 
 ResNetPlan ResNetPlan::imagenet(int64_t depth) {
-  switch (depth) {
-    case 18:
-      return {.blocks = {2, 2, 2, 2}};
-    case 34:
-      return {.blocks = {3, 4, 6, 3}};
-    case 50:
-      return {.blocks = {3, 4, 6, 3}, .bottleneck = true};
-    case 101:
-      return {.blocks = {3, 4, 23, 3}, .bottleneck = true};
-    case 152:
-      return {.blocks = {3, 8, 36, 3}, .bottleneck = true};
-  }
-  throw Error(concat("model.depth = ", depth, ", expected 18, 34, 50, 101 or 152"));
+  const std::map<int64_t, std::vector<int64_t>> blocks = {{18, {2, 2, 2, 2}},
+                                                          {34, {3, 4, 6, 3}},
+                                                          {50, {3, 4, 6, 3}},
+                                                          {101, {3, 4, 23, 3}},
+                                                          {152, {3, 8, 36, 3}}};
+  const auto found = blocks.find(depth);
+  WISP_CHECK(found != blocks.end(), "model.depth = ", depth, ", expected 18, 34, 50, 101 or 152");
+  return {.blocks = found->second, .bottleneck = depth >= 50};
 }
 
 ResNet::ResNet(const ResNetPlan& plan, const Facts& facts, const ResNetOptions& options)
@@ -88,15 +84,11 @@ void ResNet::add_stages(const ResNetPlan& plan, bool zero_init) {
   }
 }
 
-Variable ResNet::features(const Variable& images) const {
+Variable ResNet::logits(const Variable& images) const {
   Variable x = norm_(conv_(images), {.relu = true});
   if (large_stem_) x = max_pool2d(x, 3, {.stride = 2, .pad = 1});
   for (const ResidualBlock& block : blocks_) x = block(x);
-  return global_avg_pool(x);
-}
-
-Variable ResNet::logits(const Variable& images) const {
-  return classifier_(widen(features(images)));
+  return classifier_(widen(global_avg_pool(x)));
 }
 
 /// stage1.block0.shortcut.norm.gamma -> layer1.0.downsample.1.weight

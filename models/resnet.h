@@ -41,7 +41,6 @@ class ResNet final : public Classifier {
  private:
   Variable logits(const Variable& images) const override;
   void add_stages(const ResNetPlan& plan, bool zero_init);
-  Variable features(const Variable& images) const;
 
   bool large_stem_;
   Conv2d conv_;

@@ -1,6 +1,7 @@
 #include "models/vgg.h"
 
 #include <algorithm>
+#include <map>
 
 #include "layers/init.h"
 
@@ -15,17 +16,11 @@ constexpr Init kZero{Init::Kind::constant, 0.0};
 }  // namespace
 
 VggPlan VggPlan::of_depth(int64_t depth) {
-  switch (depth) {
-    case 11:
-      return {.convolutions = {1, 1, 2, 2, 2}};
-    case 13:
-      return {.convolutions = {2, 2, 2, 2, 2}};
-    case 16:
-      return {.convolutions = {2, 2, 3, 3, 3}};
-    case 19:
-      return {.convolutions = {2, 2, 4, 4, 4}};
-  }
-  throw Error(concat("model.depth = ", depth, ", expected 11, 13, 16 or 19"));
+  const std::map<int64_t, std::vector<int64_t>> stages = {
+      {11, {1, 1, 2, 2, 2}}, {13, {2, 2, 2, 2, 2}}, {16, {2, 2, 3, 3, 3}}, {19, {2, 2, 4, 4, 4}}};
+  const auto found = stages.find(depth);
+  WISP_CHECK(found != stages.end(), "model.depth = ", depth, ", expected 11, 13, 16 or 19");
+  return {.convolutions = found->second};
 }
 
 Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
@@ -61,27 +56,24 @@ Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
 }
 
 void Vgg::add_linear(const std::string& name, int64_t in, int64_t out) {
-  linear_.emplace_back(in, out, Init{Init::Kind::normal, 0.01}, kZero);
-  child(name, linear_.back());
+  child(name, linear_.emplace_back(in, out, Init{Init::Kind::normal, 0.01}, kZero));
 }
 
 /// Adds convolutions and their norms. `place` is the first layer's number in torchvision's names,
 /// where ReLUs and pools have numbers too. Returns the number behind the stage's pool.
 int Vgg::add_stage(int64_t convolutions, int in, int out, int place) {
   for (int64_t i = 0; i < convolutions; ++i) {
-    convolutions_.emplace_back(i == 0 ? in : out, out, 3, ConvOptions{.pad = 1},
-                               he_normal(3 * 3 * out), kZero);
-    child(concat("features.", place++), convolutions_.back());
-    if (plan_.batch_norm) {
-      norms_.emplace_back(out);
-      child(concat("features.", place++), norms_.back());
-    }
+    child(concat("features.", place++),
+          convolutions_.emplace_back(i == 0 ? in : out, out, 3, ConvOptions{.pad = 1},
+                                     he_normal(3 * 3 * out), kZero));
+    if (plan_.batch_norm) child(concat("features.", place++), norms_.emplace_back(out));
     ++place;  // the ReLU
   }
   return place + 1;
 }
 
-Variable Vgg::features(Variable x) const {
+Variable Vgg::logits(const Variable& images) const {
+  Variable x = images;
   size_t i = 0;
   for (const int64_t convolutions : plan_.convolutions) {
     for (const size_t end = i + static_cast<size_t>(convolutions); i < end; ++i) {
@@ -90,22 +82,11 @@ Variable Vgg::features(Variable x) const {
     }
     x = max_pool2d(x, 2);
   }
-  return x;
-}
-
-Variable Vgg::logits(const Variable& images) const {
-  Variable x = features(images);
   if (plan_.hidden == 0) return linear_[0](widen(global_avg_pool(x)));
   x = flatten(adaptive_avg_pool(x, kVggSide));
   x = first_dropout_(relu(linear_[0](x)));
   x = second_dropout_(relu(linear_[1](x)));
   return linear_[2](widen(x));
-}
-
-std::vector<std::string> Vgg::exchange_names(const std::string& name) const {
-  const size_t dot = name.rfind('.');
-  const std::string layer = name.substr(0, dot + 1), part = name.substr(dot + 1);
-  return {layer + (part == "gamma" ? "weight" : part == "beta" ? "bias" : part)};
 }
 
 namespace {

@@ -39,13 +39,14 @@ class Vgg final : public Classifier {
   Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options = {});
 
   /// torchvision's names: "features.1.weight" for "features.1.gamma".
-  std::vector<std::string> exchange_names(const std::string& name) const override;
+  std::vector<std::string> exchange_names(const std::string& name) const override {
+    return {pytorch_name(name)};
+  }
 
  private:
   Variable logits(const Variable& images) const override;
   int add_stage(int64_t convolutions, int in, int out, int place);
   void add_linear(const std::string& name, int64_t in, int64_t out);
-  Variable features(Variable x) const;
 
   const VggPlan plan_;
   Dropout first_dropout_, second_dropout_;

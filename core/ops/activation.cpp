@@ -9,14 +9,8 @@ namespace {
 // The functions: f(x), and the gradient of x computed from y = f(x) and dy.
 
 struct Relu {
-  template <class W>
-  WISP_HD W of(W x) const {
-    return x < 0 ? W(0) : x;  // keeps NaN
-  }
-  template <class W>
-  WISP_HD W gradient(W y, W dy) const {
-    return y > 0 ? dy : W(0);
-  }
+  WISP_HD auto of(auto x) const { return x < 0 ? 0 : x; }  // keeps NaN
+  WISP_HD auto gradient(auto y, auto dy) const { return y > 0 ? dy : 0; }
 };
 
 struct ClippedRelu {
@@ -32,25 +26,13 @@ struct ClippedRelu {
 };
 
 struct Sigmoid {
-  template <class W>
-  WISP_HD W of(W x) const {
-    return sigmoid(x);
-  }
-  template <class W>
-  WISP_HD W gradient(W y, W dy) const {
-    return y * (W(1) - y) * dy;
-  }
+  WISP_HD auto of(auto x) const { return sigmoid(x); }
+  WISP_HD auto gradient(auto y, auto dy) const { return y * (1 - y) * dy; }
 };
 
 struct Tanh {
-  template <class W>
-  WISP_HD W of(W x) const {
-    return tangent(x);
-  }
-  template <class W>
-  WISP_HD W gradient(W y, W dy) const {
-    return (W(1) - y * y) * dy;
-  }
+  WISP_HD auto of(auto x) const { return tangent(x); }
+  WISP_HD auto gradient(auto y, auto dy) const { return (1 - y * y) * dy; }
 };
 
 template <class F, class T>

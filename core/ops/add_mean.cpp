@@ -1,5 +1,6 @@
 #include "core/loops/parallel.h"
 #include "core/ops.h"
+#include "core/ops/loss.h"
 
 namespace wisp {
 namespace {
@@ -23,8 +24,7 @@ struct AddMean {
 void add_mean(const Variable& mean, const Batch& batch, const Tensor& sums) {
   WISP_CHECK(mean.value().numel() == 1, "add_mean: the mean has shape ", mean.shape(),
              ", expected one element");
-  WISP_CHECK(sums.defined() && sums.shape() == Shape({2}) && sums.dtype() == DType::f64,
-             "add_mean: sums are ", sums.shape(), " ", name_of(sums.dtype()), ", expected (2) f64");
+  check_sums("add_mean", sums, {2});
   dispatch_float(mean.value().dtype(), "add_mean", [&]<class T>(T) {
     run_once(mean.context().stream,
              AddMean<T>{mean.value().data<T>(), static_cast<double>(batch.count),

@@ -1,5 +1,6 @@
 #include "core/loops/parallel.h"
 #include "core/ops.h"
+#include "core/ops/loss.h"
 
 namespace wisp {
 namespace {
@@ -67,9 +68,7 @@ void check(const char* op, const Shape& logits, const Tensor& labels, const Tens
       labels.defined() && labels.shape() == Shape({logits[0]}) && labels.dtype() == DType::i32, op,
       ": labels are ", labels.shape(), " ", name_of(labels.dtype()), ", expected (", logits[0],
       ") i32");
-  WISP_CHECK(sums.defined() && sums.shape() == of_sums && sums.dtype() == DType::f64, op,
-             ": sums are ", sums.shape(), " ", name_of(sums.dtype()), ", expected ", of_sums,
-             " f64");
+  check_sums(op, sums, of_sums);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "core/base/edit_distance.h"
 #include "core/loops/parallel.h"
 #include "core/ops.h"
+#include "core/ops/loss.h"
 #include "core/ops/packed_rows.h"
 
 namespace wisp {
@@ -48,8 +49,10 @@ struct SameWords {
   }
 };
 
+/// Word edits, words, label edits, labels, blanks and frames.
 struct Counts {
-  int64_t word_edits, words, label_edits, labels, blanks, frames;
+  static constexpr int64_t kNumbers = 6;
+  int64_t number[kNumbers];
 };
 
 /// Compares the best path of a sequence with its labels. The best path is the likeliest class of
@@ -84,12 +87,10 @@ struct CountEdits {
     }
     said.find_words(space);
     heard.find_words(space);
-    counts[n] = {edit_distance(heard.words, said.words, SameWords{heard, said, space}, row),
-                 said.words,
-                 edit_distance(heard.labels, said.labels, SameLabels{heard, said}, row),
-                 said.labels,
-                 blanks,
-                 t};
+    counts[n] = {{edit_distance(heard.words, said.words, SameWords{heard, said, space}, row),
+                  said.words,
+                  edit_distance(heard.labels, said.labels, SameLabels{heard, said}, row),
+                  said.labels, blanks, t}};
   }
   WISP_HD int32_t likeliest(const T* x) const {
     int32_t best = 0;
@@ -103,14 +104,9 @@ struct AddEditCounts {
   int64_t sequences;
   double* sums;
   WISP_HD void operator()() const {
-    for (int64_t n = 0; n < sequences; ++n) {
-      sums[0] += static_cast<double>(counts[n].word_edits);
-      sums[1] += static_cast<double>(counts[n].words);
-      sums[2] += static_cast<double>(counts[n].label_edits);
-      sums[3] += static_cast<double>(counts[n].labels);
-      sums[4] += static_cast<double>(counts[n].blanks);
-      sums[5] += static_cast<double>(counts[n].frames);
-    }
+    for (int64_t n = 0; n < sequences; ++n)
+      for (int64_t k = 0; k < Counts::kNumbers; ++k)
+        sums[k] += static_cast<double>(counts[n].number[k]);
   }
 };
 
@@ -118,29 +114,20 @@ struct AddEditCounts {
 
 void count_edits(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels,
                  int32_t space, const Tensor& sums) {
-  check_rows("count_edits", rows);
-  const int64_t total = RnnSpec{.rows = rows}.total_rows(), sequences = rows.front();
-  const Shape& shape = logits.shape();
-  WISP_CHECK(shape.rank() == 2 && shape[0] == total && shape[1] > 0, "count_edits: logits are ",
-             shape, ", expected (", total, ", C)");
-  WISP_CHECK(labels.defined() && labels.shape().rank() == 2 && labels.shape()[0] == sequences &&
-                 labels.dtype() == DType::i32,
-             "count_edits: labels are ", labels.shape(), " ", name_of(labels.dtype()),
-             ", expected (", sequences, ", L) i32");
-  WISP_CHECK(sums.defined() && sums.shape() == Shape({3, 2}) && sums.dtype() == DType::f64,
-             "count_edits: sums are ", sums.shape(), " ", name_of(sums.dtype()),
-             ", expected (3, 2) f64");
+  check_sequences("count_edits", logits.value(), rows, labels);
+  check_sums("count_edits", sums, {3, 2});
   Context& context = logits.context();
+  const int64_t sequences = rows.front(), classes = logits.shape()[1];
   const int64_t positions = std::ssize(rows), width = labels.shape()[1];
   const Tensor first = first_rows(context, rows);
   const Tensor scratch = context.empty({sequences, 2 * positions + 3 * width + 1}, DType::i32);
-  const Tensor counted = context.empty({sequences, 6}, DType::i64);
+  const Tensor counted = context.empty({sequences, Counts::kNumbers}, DType::i64);
   auto* counts = reinterpret_cast<Counts*>(counted.raw());
   dispatch_float(logits.value().dtype(), "count_edits", [&]<class T>(T) {
     parallel_for(context.stream, sequences,
                  CountEdits<T>{{first.data<int64_t>(), positions},
                                logits.value().data<T>(),
-                               shape[1],
+                               classes,
                                labels.data<int32_t>(),
                                width,
                                space,

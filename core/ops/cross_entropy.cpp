@@ -136,8 +136,7 @@ void check(const Tensor& logits, const Tensor& labels, double label_smoothing,
            const Tensor& shares) {
   WISP_CHECK(logits.shape().rank() == 2 && logits.numel() > 0, "cross_entropy: logits are ",
              logits.shape(), ", expected (N, C) with at least one row and class");
-  WISP_CHECK(logits.dtype() == wide_of(logits.dtype()), "cross_entropy: logits are ",
-             name_of(logits.dtype()), ", expected f32 or f64: widen() what the last layer reads");
+  check_wide("cross_entropy", logits);
   WISP_CHECK(labels.shape() == Shape({logits.shape()[0]}) && labels.dtype() == DType::i32,
              "cross_entropy: labels are ", labels.shape(), " ", name_of(labels.dtype()),
              ", expected (", logits.shape()[0], ") i32");

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 
 #include "core/loops/parallel_teams.h"
@@ -281,21 +280,6 @@ struct CountTooShort {
   }
 };
 
-void check(const char* op, const Tensor& logits, const std::vector<int64_t>& rows,
-           const Tensor& labels) {
-  check_rows(op, rows);
-  const int64_t total = RnnSpec{.rows = rows}.total_rows();
-  const Shape& shape = logits.shape();
-  WISP_CHECK(shape.rank() == 2 && shape[0] == total && shape[1] > 0, op, ": logits are ", shape,
-             ", expected (", total, ", C)");
-  WISP_CHECK(logits.dtype() == wide_of(logits.dtype()), op, ": logits are ",
-             name_of(logits.dtype()), ", expected f32 or f64: widen() what the last layer reads");
-  WISP_CHECK(labels.defined() && labels.shape().rank() == 2 && labels.shape()[0] == rows.front() &&
-                 labels.dtype() == DType::i32,
-             op, ": labels are ", labels.shape(), " ", name_of(labels.dtype()), ", expected (",
-             rows.front(), ", L) i32");
-}
-
 /// The sequences of a batch. `first_row` and `labels` must outlive the result.
 Sequences sequences_of(const Tensor& first_row, const Tensor& labels, int64_t classes) {
   return {{first_row.data<int64_t>(), first_row.numel() - 1},
@@ -331,7 +315,7 @@ Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, cons
   if (!labels.defined()) return {};
   Context& context = logits.context();
   const Tensor& x = logits.value();
-  check("ctc_loss", x, rows, labels);
+  check_sequences("ctc_loss", x, rows, labels);
   const DType type = x.dtype();
   const int64_t count = labels.shape()[0], width = labels.shape()[1], classes = x.shape()[1];
   const LatticeMemory memory{x,
@@ -375,10 +359,8 @@ Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, cons
 
 void count_too_short(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels,
                      const Tensor& sums) {
-  check("count_too_short", logits.value(), rows, labels);
-  WISP_CHECK(sums.defined() && sums.shape() == Shape({2}) && sums.dtype() == DType::f64,
-             "count_too_short: sums are ", sums.shape(), " ", name_of(sums.dtype()),
-             ", expected (2) f64");
+  check_sequences("count_too_short", logits.value(), rows, labels);
+  check_sums("count_too_short", sums, {2});
   Context& context = logits.context();
   const Tensor first_row = first_rows(context, rows);
   run_once(context.stream,

@@ -1,11 +1,23 @@
-// Kernels of losses: reductions of a row of logits, and the mean over a batch. Any thread may use
-// them.
+// Checks and kernels of losses and metrics: reductions of a row of logits, and the mean over a
+// batch. Any thread may use them.
 #pragma once
 
 #include "core/elementary.h"
 #include "core/loops/parallel.h"
 
 namespace wisp {
+
+/// Throws Error unless the logits of a loss are f32 or f64.
+inline void check_wide(const char* op, const Tensor& logits) {
+  WISP_CHECK(logits.dtype() == wide_of(logits.dtype()), op, ": logits are ",
+             name_of(logits.dtype()), ", expected f32 or f64: widen() what the last layer reads");
+}
+
+/// Throws Error unless the sums of a metric have the shape, and are f64.
+inline void check_sums(const char* op, const Tensor& sums, const Shape& shape) {
+  WISP_CHECK(sums.defined() && sums.shape() == shape && sums.dtype() == DType::f64, op,
+             ": sums are ", sums.shape(), " ", name_of(sums.dtype()), ", expected ", shape, " f64");
+}
 
 /// NaN, the loss of a label out of range.
 template <class T>

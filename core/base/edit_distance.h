@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "core/base/host_device.h"
 
@@ -45,12 +44,6 @@ WISP_HD int64_t edit_distance(int64_t of_a, int64_t of_b, const Same& same, int3
 }
 
 /// The distance between the characters of two texts.
-inline size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int32_t> row(b.size() + 1);
-  const auto same = [&](int64_t i, int64_t j) {
-    return a[static_cast<size_t>(i)] == b[static_cast<size_t>(j)];
-  };
-  return static_cast<size_t>(edit_distance(std::ssize(a), std::ssize(b), same, row.data()));
-}
+size_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace wisp

@@ -29,8 +29,4 @@ RnnResult Rnn::operator()(const Variable& x, const std::vector<int64_t>& rows,
   return rnn(cell_, x, rows, parameters, before);
 }
 
-std::vector<std::pair<std::string, RnnCell>> rnn_cells() {
-  return {{"lstm", RnnCell::lstm}, {"gru", RnnCell::gru}, {"tanh", RnnCell::tanh}};
-}
-
 }  // namespace wisp

@@ -39,6 +39,8 @@ class Rnn final : public Module {
 };
 
 /// The cells by name, as the choices of a key.
-std::vector<std::pair<std::string, RnnCell>> rnn_cells();
+inline std::vector<std::pair<std::string, RnnCell>> rnn_cells() {
+  return {{"lstm", RnnCell::lstm}, {"gru", RnnCell::gru}, {"tanh", RnnCell::tanh}};
+}
 
 }  // namespace wisp

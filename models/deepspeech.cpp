@@ -1,7 +1,6 @@
 #include "models/deepspeech.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "layers/init.h"
 

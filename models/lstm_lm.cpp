@@ -1,7 +1,6 @@
 #include "models/lstm_lm.h"
 
 #include <cmath>
-#include <utility>
 
 namespace wisp {
 namespace {

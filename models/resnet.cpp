@@ -65,11 +65,6 @@ ResNet::ResNet(const ResNetPlan& plan, const Facts& facts, const ResNetOptions& 
       classifier_(out_channels(plan), facts.classes) {
   child("conv", conv_);
   child("norm", norm_);
-  add_stages(plan, options.zero_init_residual);
-  child("classifier", classifier_);
-}
-
-void ResNet::add_stages(const ResNetPlan& plan, bool zero_init) {
   int in = plan.width;
   for (size_t stage = 0; stage < plan.blocks.size(); ++stage) {
     for (int64_t block = 0; block < plan.blocks[stage]; ++block) {
@@ -77,11 +72,12 @@ void ResNet::add_stages(const ResNetPlan& plan, bool zero_init) {
                            ResidualBlockOptions{.stride = stage > 0 && block == 0 ? 2 : 1,
                                                 .bottleneck = plan.bottleneck,
                                                 .shortcut = plan.shortcut,
-                                                .zero_init = zero_init});
+                                                .zero_init = options.zero_init_residual});
       in = blocks_.back().out_channels();
       child("stage" + std::to_string(stage + 1) + ".block" + std::to_string(block), blocks_.back());
     }
   }
+  child("classifier", classifier_);
 }
 
 Variable ResNet::logits(const Variable& images) const {

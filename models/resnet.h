@@ -40,7 +40,6 @@ class ResNet final : public Classifier {
 
  private:
   Variable logits(const Variable& images) const override;
-  void add_stages(const ResNetPlan& plan, bool zero_init);
 
   bool large_stem_;
   Conv2d conv_;

@@ -37,11 +37,18 @@ Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
              image[1], ", expected at least ", kVggLeastSide, " x ", kVggLeastSide);
   constexpr size_t kDoublings = 3;
   auto in = static_cast<int>(image[2]);
-  int place = 0;
+  int place = 0;  // the next layer's number in torchvision's names; ReLUs and pools have one, too
   for (size_t stage = 0; stage < plan.convolutions.size(); ++stage) {
     const int out = plan.width << std::min(stage, kDoublings);
-    place = add_stage(plan.convolutions[stage], in, out, place);
-    in = out;
+    for (int64_t i = 0; i < plan.convolutions[stage]; ++i) {
+      child(concat("features.", place++),
+            convolutions_.emplace_back(in, out, 3, ConvOptions{.pad = 1}, he_normal(3 * 3 * out),
+                                       kZero));
+      if (plan.batch_norm) child(concat("features.", place++), norms_.emplace_back(out));
+      ++place;  // the ReLU
+      in = out;
+    }
+    ++place;  // the pool
   }
   if (plan.hidden == 0) {
     add_linear("classifier", in, facts.classes);
@@ -57,19 +64,6 @@ Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
 
 void Vgg::add_linear(const std::string& name, int64_t in, int64_t out) {
   child(name, linear_.emplace_back(in, out, Init{Init::Kind::normal, 0.01}, kZero));
-}
-
-/// Adds convolutions and their norms. `place` is the first layer's number in torchvision's names,
-/// where ReLUs and pools have numbers too. Returns the number behind the stage's pool.
-int Vgg::add_stage(int64_t convolutions, int in, int out, int place) {
-  for (int64_t i = 0; i < convolutions; ++i) {
-    child(concat("features.", place++),
-          convolutions_.emplace_back(i == 0 ? in : out, out, 3, ConvOptions{.pad = 1},
-                                     he_normal(3 * 3 * out), kZero));
-    if (plan_.batch_norm) child(concat("features.", place++), norms_.emplace_back(out));
-    ++place;  // the ReLU
-  }
-  return place + 1;
 }
 
 Variable Vgg::logits(const Variable& images) const {

@@ -45,7 +45,6 @@ class Vgg final : public Classifier {
 
  private:
   Variable logits(const Variable& images) const override;
-  int add_stage(int64_t convolutions, int in, int out, int place);
   void add_linear(const std::string& name, int64_t in, int64_t out);
 
   const VggPlan plan_;

@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "core/loops/parallel.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"

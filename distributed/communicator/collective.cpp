@@ -10,26 +10,11 @@ namespace wisp {
 namespace {
 
 const char* name_of(Call::Kind kind) {
-  switch (kind) {
-    case Call::Kind::all_reduce:
-      return "all_reduce";
-    case Call::Kind::all_gather:
-      return "all_gather";
-    case Call::Kind::all_to_all:
-      return "all_to_all";
-    case Call::Kind::exchange:
-      return "exchange";
-    case Call::Kind::barrier:
-      return "barrier";
-  }
-  throw Error("name_of: not a collective");
-}
-
-template <class AnyBytes>
-int64_t total_bytes(std::span<const AnyBytes> slices) {
-  int64_t total = 0;
-  for (const AnyBytes& slice : slices) total += slice.bytes;
-  return total;
+  constexpr const char* kNames[] = {"all_reduce", "all_gather", "all_to_all", "exchange",
+                                    "barrier"};  // in the order of Call::Kind
+  const auto index = static_cast<size_t>(kind);
+  WISP_CHECK(index < std::size(kNames), "name_of: not a collective");
+  return kNames[index];
 }
 
 int64_t numel_of(const CallLabel& reduction) { return reduction.bytes / size_of(reduction.dtype); }
@@ -75,6 +60,27 @@ class Cursor {
   int64_t offset_ = 0;
 };
 
+/// Visits the share of rank `rank` among `workers` in runs that are contiguous in all `calls`.
+template <class Visit>
+void each_run_of(std::span<const Call> calls, int rank, int workers, const Visit& visit) {
+  const CallLabel& label = calls[0].label;
+  const int64_t n = numel_of(label);
+  int64_t left = share_numel(n, rank, workers);
+  if (left == 0) return;
+  std::vector<Cursor> cursors;
+  for (const Call& call : calls)
+    cursors.emplace_back(call.in, size_of(label.dtype), share_begin(n, rank, workers));
+  std::vector<std::byte*> data(calls.size());
+  while (left > 0) {
+    int64_t run = left;
+    for (const Cursor& cursor : cursors) run = std::min(run, cursor.run());
+    for (size_t i = 0; i < calls.size(); ++i) data[i] = cursors[i].data();
+    visit(data, run);
+    for (Cursor& cursor : cursors) cursor.advance(run);
+    left -= run;
+  }
+}
+
 void reduce_share(std::span<const Call> calls, int rank) {
   const CallLabel& label = calls[0].label;
   each_run(calls, rank, [&](std::span<std::byte* const> by_rank, int64_t n) {
@@ -85,12 +91,6 @@ void reduce_share(std::span<const Call> calls, int rank) {
       if (other != result)
         std::memcpy(other, result, static_cast<size_t>(n * size_of(label.dtype)));
     }
-  });
-}
-
-void receive_mail(std::span<const Call> calls, int rank) {
-  each_mail(calls, rank, [](const ConstBytes& from, const Bytes& to) {
-    std::memcpy(to.data, from.data, static_cast<size_t>(to.bytes));
   });
 }
 
@@ -106,23 +106,13 @@ std::span<const Bytes> Call::from(int peer) const {
   return std::span<const Bytes>(in).subspan(part.first, part.count);
 }
 
-bool Call::empty() const {
-  return total_bytes(std::span<const ConstBytes>(out)) + total_bytes(std::span<const Bytes>(in)) ==
-         0;
-}
+bool Call::empty() const { return total_bytes(out) + total_bytes(in) == 0; }
 
 std::vector<Bytes> Call::share(int rank, int workers) const {
-  const int64_t element = size_of(label.dtype);
-  const int64_t n = numel_of(label);
-  int64_t left = share_numel(n, rank, workers);
   std::vector<Bytes> slices;
-  if (left == 0) return slices;
-  for (Cursor cursor(in, element, share_begin(n, rank, workers)); left > 0;) {
-    const int64_t run = std::min(left, cursor.run());
-    slices.push_back({cursor.data(), run * element});
-    cursor.advance(run);
-    left -= run;
-  }
+  each_run_of({this, 1}, rank, workers, [&](std::span<std::byte* const> data, int64_t n) {
+    slices.push_back({data.front(), n * size_of(label.dtype)});
+  });
   return slices;
 }
 
@@ -217,6 +207,28 @@ Call barrier_call(int workers) {
   return call;
 }
 
+PendingPtr pass_on(const Call& call, Communicator& communicator) {
+  switch (call.label.kind) {
+    case Call::Kind::all_reduce:
+      return communicator.all_reduce(call.in, call.label.dtype, call.label.op);
+    case Call::Kind::all_gather:
+      return communicator.all_gather(call.out, call.in);
+    case Call::Kind::all_to_all:
+      return communicator.all_to_all(call.out, call.in);
+    case Call::Kind::exchange: {
+      std::vector<Exchange> messages;
+      for (int peer = 0; peer < std::ssize(call.sends); ++peer) {
+        const std::span<const Bytes> in = call.from(peer);
+        for (size_t s = 0; s < in.size(); ++s) messages.push_back({peer, call.to(peer)[s], in[s]});
+      }
+      return communicator.exchange(messages);
+    }
+    case Call::Kind::barrier:
+      break;
+  }
+  return communicator.barrier();
+}
+
 std::string label_mismatch(const CallLabel& label, const CallLabel& first) {
   return concat("calls ", label.str(), " where ", first.name(0), " calls ", first.str());
 }
@@ -289,43 +301,29 @@ Traffic traffic_of(const Call& call, int rank, int workers) {
 }
 
 void each_run(std::span<const Call> calls, int rank, const VisitRun& visit) {
-  const CallLabel& label = calls[0].label;
-  const int64_t element = size_of(label.dtype);
-  const int64_t n = numel_of(label);
-  const int workers = static_cast<int>(calls.size());
-  int64_t left = share_numel(n, rank, workers);
-  if (left == 0) return;
-  std::vector<Cursor> cursors;
-  for (const Call& call : calls)
-    cursors.emplace_back(call.in, element, share_begin(n, rank, workers));
-  std::vector<std::byte*> by_rank(calls.size());
-  while (left > 0) {
-    int64_t run = left;
-    for (const Cursor& cursor : cursors) run = std::min(run, cursor.run());
-    for (size_t r = 0; r < calls.size(); ++r) by_rank[r] = cursors[r].data();
-    visit(by_rank, run);
-    for (Cursor& cursor : cursors) cursor.advance(run);
-    left -= run;
-  }
+  each_run_of(calls, rank, static_cast<int>(calls.size()), visit);
 }
 
 void each_mail(std::span<const Call> calls, int rank, const VisitMail& visit) {
   const Call& own = calls[static_cast<size_t>(rank)];
-  for (size_t peer = 0; peer < calls.size(); ++peer) {
-    const std::span<const ConstBytes> out = calls[peer].to(rank);
-    const std::span<const Bytes> in = own.from(static_cast<int>(peer));
-    for (size_t s = 0; s < in.size(); ++s) {
-      if (in[s].bytes > 0 && in[s].data != out[s].data) visit(out[s], in[s]);
-    }
+  for (size_t peer = 0; peer < calls.size(); ++peer)
+    each_slice(calls[peer].to(rank), own.from(static_cast<int>(peer)), visit);
+}
+
+void each_slice(std::span<const ConstBytes> out, std::span<const Bytes> in,
+                const VisitMail& visit) {
+  for (size_t s = 0; s < in.size(); ++s) {
+    if (in[s].bytes > 0 && in[s].data != out[s].data) visit(out[s], in[s]);
   }
 }
 
+void copy_mail(const ConstBytes& from, const Bytes& to) {
+  std::memcpy(to.data, from.data, static_cast<size_t>(to.bytes));
+}
+
 void move_share(std::span<const Call> calls, int rank) noexcept {
-  if (calls[static_cast<size_t>(rank)].label.reduces()) {
-    reduce_share(calls, rank);
-  } else {
-    receive_mail(calls, rank);
-  }
+  if (calls[static_cast<size_t>(rank)].label.reduces()) return reduce_share(calls, rank);
+  each_mail(calls, rank, copy_mail);
 }
 
 }  // namespace wisp

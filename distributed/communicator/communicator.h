@@ -25,13 +25,15 @@ class MemoryPool;
 class Stream;
 
 /// A slice of memory, of the host or a device; a ConstBytes is only read.
-struct Bytes {
-  std::byte* data = nullptr;
-  int64_t bytes = 0;
-};
 struct ConstBytes {
   const std::byte* data = nullptr;
   int64_t bytes = 0;
+};
+struct Bytes {
+  std::byte* data = nullptr;
+  int64_t bytes = 0;
+
+  operator ConstBytes() const { return {data, bytes}; }
 };
 
 /// The cost of one collective for this rank.

@@ -1,5 +1,5 @@
-// The base of communicators that turn every function of Communicator into a Call and count its
-// bytes: threads, MPI and NCCL. Used by its rank's comm thread.
+// The base of communicators, which turns every function of Communicator into a Call and counts its
+// bytes. Used by its rank's comm thread.
 #pragma once
 
 #include <utility>

@@ -33,19 +33,6 @@ const std::byte* data_in(ConstBytes message) {
   return message.data + kHeadBytes + head_of(message).slices * int64_t{sizeof(int64_t)};
 }
 
-template <class AnyBytes>
-int64_t total(std::span<const AnyBytes> slices) {
-  int64_t bytes = 0;
-  for (const AnyBytes& slice : slices) bytes += slice.bytes;
-  return bytes;
-}
-
-std::vector<ConstBytes> readable(const std::vector<Bytes>& slices) {
-  std::vector<ConstBytes> same;
-  for (const Bytes& slice : slices) same.push_back({slice.data, slice.bytes});
-  return same;
-}
-
 void unpack(const std::byte* data, std::span<const Bytes> slices) {
   for (const Bytes& slice : slices) {
     if (slice.bytes > 0) std::memcpy(slice.data, data, static_cast<size_t>(slice.bytes));
@@ -76,14 +63,14 @@ ConstBytes Mail::write(int round, int peer, std::vector<std::byte>& memory) cons
   std::vector<ConstBytes> slices;
   Head head{call_.label};
   if (call_.label.reduces()) {
-    slices = readable(call_.share(round == 0 ? peer : rank_, workers_));
+    const std::vector<Bytes> share = call_.share(round == 0 ? peer : rank_, workers_);
+    slices.assign(share.begin(), share.end());
   } else {
     const std::span<const ConstBytes> mail = call_.to(peer);
     slices.assign(mail.begin(), mail.end());
     head.slices = static_cast<int64_t>(slices.size());
   }
-  const int64_t bytes = kHeadBytes + head.slices * int64_t{sizeof(int64_t)} +
-                        total(std::span<const ConstBytes>(slices));
+  const int64_t bytes = kHeadBytes + head.slices * int64_t{sizeof(int64_t)} + total_bytes(slices);
   if (memory.size() < static_cast<size_t>(bytes)) memory.resize(static_cast<size_t>(bytes));
   std::byte* at = memory.data();
   const auto put = [&at](const void* data, int64_t size) {
@@ -120,13 +107,13 @@ std::optional<Mismatch> Mail::check(int round, int peer, ConstBytes message) con
   }
   int64_t expected = kHeadBytes;
   if (call_.label.reduces()) {
-    expected += total(std::span<const Bytes>(call_.share(round == 0 ? rank_ : peer, workers_)));
+    expected += total_bytes(call_.share(round == 0 ? rank_ : peer, workers_));
   } else {
     expected += head.slices * int64_t{sizeof(int64_t)};
     if (message.bytes >= expected) {
       if (std::string why = mail_mismatch(call_, peer, sizes_in(message)); !why.empty())
         return Mismatch{rank_, std::move(why)};
-      expected += total(call_.from(peer));
+      expected += total_bytes(call_.from(peer));
     }
   }
   if (message.bytes == expected) return {};
@@ -145,13 +132,7 @@ void Mail::read(int round, std::span<const ConstBytes> messages) {
       unpack(data, call_.from(peer));
     }
   }
-  if (call_.label.reduces()) return;
-  const std::span<const ConstBytes> own = call_.to(rank_);
-  for (size_t s = 0; s < own.size(); ++s) {
-    const Bytes& into = call_.from(rank_)[s];
-    if (into.bytes > 0 && into.data != own[s].data)
-      std::memcpy(into.data, own[s].data, static_cast<size_t>(into.bytes));
-  }
+  if (!call_.label.reduces()) each_slice(call_.to(rank_), call_.from(rank_), copy_mail);
 }
 
 /// Reduces this rank's share over all ranks, in rank order.

@@ -16,29 +16,6 @@ namespace {
 
 constexpr double kShortestPauseUs = 10.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
 
-/// Makes the same call to another communicator.
-PendingPtr begin(const Call& call, Communicator& communicator) {
-  switch (call.label.kind) {
-    case Call::Kind::all_reduce:
-      return communicator.all_reduce(call.in, call.label.dtype, call.label.op);
-    case Call::Kind::all_gather:
-      return communicator.all_gather(call.out, call.in);
-    case Call::Kind::all_to_all:
-      return communicator.all_to_all(call.out, call.in);
-    case Call::Kind::exchange: {
-      std::vector<Exchange> messages;
-      for (int peer = 0; peer < std::ssize(call.sends); ++peer) {
-        const std::span<const Bytes> in = call.from(peer);
-        for (size_t s = 0; s < in.size(); ++s) messages.push_back({peer, call.to(peer)[s], in[s]});
-      }
-      return communicator.exchange(messages);
-    }
-    case Call::Kind::barrier:
-      break;
-  }
-  return communicator.barrier();
-}
-
 class UnderWay;
 
 /// The state that a rank's communicators share. A failure ends all of them, because their work is
@@ -196,7 +173,7 @@ class UnderWay final : public Pending {
                     [](const Notice& notice) { return notice.place == Where::device; });
     if (on_device) return become(Phase::queued);
     if (call_.label.kind == Call::Kind::barrier) return become(Phase::over);
-    host_ = wisp::begin(call_, owner_.host_);
+    host_ = pass_on(call_, owner_.host_);
     return become(Phase::on_host);
   }
 
@@ -264,7 +241,7 @@ PendingPtr NcclCommunicator::begin(Call call) {
   const Where place = call.empty() ? Where::nowhere : call.on_device ? Where::device : Where::host;
   // A rank with nothing to send and receive cannot know the place of the others' memory.
   const bool may_differ = kind == Call::Kind::all_to_all || kind == Call::Kind::exchange;
-  if (place == Where::host && !may_differ) return wisp::begin(call, host_);
+  if (place == Where::host && !may_differ) return pass_on(call, host_);
   PendingPtr agreement = own_.failure.empty() ? tell(call, place) : nullptr;
   return std::make_unique<UnderWay>(*this, std::move(call), std::move(agreement));
 }

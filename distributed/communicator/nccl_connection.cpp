@@ -92,12 +92,10 @@ void NcclConnection::abort() noexcept {
 void NcclConnection::submit(const Call& call) {
   const CallLabel& label = call.label;
   if (!label.reduces()) {
-    const std::span<const ConstBytes> out = call.to(host_.rank());
-    const std::span<const Bytes> in = call.from(host_.rank());
-    for (size_t s = 0; s < in.size(); ++s) {
-      if (in[s].bytes > 0 && in[s].data != out[s].data)
-        copy_bytes(stream_, out[s].data, in[s].data, in[s].bytes);
-    }
+    each_slice(call.to(host_.rank()), call.from(host_.rank()),
+               [&](const ConstBytes& from, const Bytes& to) {
+                 copy_bytes(stream_, from.data, to.data, to.bytes);
+               });
   }
   check(ncclGroupStart(), "ncclGroupStart");
   try {

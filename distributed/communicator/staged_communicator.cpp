@@ -13,20 +13,14 @@ namespace {
 constexpr size_t kOfHost = static_cast<size_t>(-1);  // a slice of host memory, without a place
 constexpr int64_t kAlignment = 64;
 
-std::vector<ConstBytes> as_sent(std::span<const Bytes> data) {
-  std::vector<ConstBytes> sent;
-  for (const Bytes& slice : data) sent.push_back({slice.data, slice.bytes});
-  return sent;
-}
-
 }  // namespace
 
 /// Begins the host's collective when the sent data is in the block; copies received data to the
 /// device at the end.
 class StagedCommunicator::UnderWay final : public Pending {
  public:
-  UnderWay(StagedCommunicator& owner, Begin begin) : owner_(owner), begin_(std::move(begin)) {
-    if (owner_.slices_.empty()) host_ = begin_();
+  UnderWay(StagedCommunicator& owner, Call call) : owner_(owner), call_(std::move(call)) {
+    if (owner_.slices_.empty()) host_ = pass_on(call_, owner_.host_);
     owner_.under_way_ = true;
   }
   UnderWay(const UnderWay&) = delete;
@@ -42,7 +36,7 @@ class StagedCommunicator::UnderWay final : public Pending {
   Transfer wait() override {
     if (!begun()) {
       owner_.there_.synchronize();
-      host_ = begin_();
+      host_ = pass_on(call_, owner_.host_);
     }
     const Transfer transfer = host_->wait();
     owner_.deliver();
@@ -53,12 +47,12 @@ class StagedCommunicator::UnderWay final : public Pending {
 
  private:
   bool begun() {
-    if (!host_ && owner_.there_.reached()) host_ = begin_();
+    if (!host_ && owner_.there_.reached()) host_ = pass_on(call_, owner_.host_);
     return host_ != nullptr;
   }
 
   StagedCommunicator& owner_;
-  Begin begin_;
+  Call call_;  // in host memory
   PendingPtr host_;
   bool done_ = false;
 };
@@ -87,22 +81,19 @@ void StagedCommunicator::settle() noexcept {
 
 /// Registers a slice. A slice that is sent and received, or sent to its own rank, is registered
 /// once.
-size_t StagedCommunicator::place(const std::byte* data, int64_t bytes, bool sent) {
-  if (bytes == 0 || !pool_.holds(data)) return kOfHost;
-  auto* device = const_cast<std::byte*>(data);  // data that is only sent is only read
+size_t StagedCommunicator::place(const ConstBytes& data, bool sent, bool received) {
+  if (data.bytes == 0 || !pool_.holds(data.data)) return kOfHost;
+  auto* device = const_cast<std::byte*>(data.data);  // data that is only sent is only read
   auto same = std::find_if(slices_.begin(), slices_.end(), [&](const Slice& slice) {
-    return slice.device == device && slice.bytes == bytes;
+    return slice.device == device && slice.bytes == data.bytes;
   });
   if (same == slices_.end()) {
-    same = slices_.insert(slices_.end(), {device, bytes, used_bytes_});
-    used_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    same = slices_.insert(slices_.end(), {device, data.bytes, used_bytes_});
+    used_bytes_ += (data.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  (sent ? same->sent : same->received) = true;
+  same->sent |= sent;
+  same->received |= received;
   return static_cast<size_t>(same - slices_.begin());
-}
-
-std::byte* StagedCommunicator::on_host(size_t place, const std::byte* data) const {
-  return place == kOfHost ? const_cast<std::byte*>(data) : block_.get() + slices_[place].offset;
 }
 
 /// Makes room for all slices, and fetches the sent ones.
@@ -126,66 +117,22 @@ void StagedCommunicator::deliver() {
   }
 }
 
-PendingPtr StagedCommunicator::begin_when_there(Begin begin) {
-  return std::make_unique<UnderWay>(*this, std::move(begin));
-}
-
-PendingPtr StagedCommunicator::all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) {
-  return begin_when_there([this, staged = stage(as_sent(data), data), dtype, op] {
-    return host_.all_reduce(staged.in, dtype, op);
-  });
-}
-
-PendingPtr StagedCommunicator::all_gather(std::span<const ConstBytes> out,
-                                          std::span<const Bytes> in) {
-  return begin_when_there(
-      [this, staged = stage(out, in)] { return host_.all_gather(staged.out, staged.in); });
-}
-
-PendingPtr StagedCommunicator::all_to_all(std::span<const ConstBytes> out,
-                                          std::span<const Bytes> in) {
-  return begin_when_there(
-      [this, staged = stage(out, in)] { return host_.all_to_all(staged.out, staged.in); });
-}
-
-PendingPtr StagedCommunicator::exchange(std::span<const Exchange> messages) {
-  std::vector<ConstBytes> out;
-  std::vector<Bytes> in;
-  std::vector<int> peers;
-  for (const Exchange& message : messages) {
-    out.push_back(message.out);
-    in.push_back(message.in);
-    peers.push_back(message.peer);
-  }
-  return begin_when_there([this, staged = stage(out, in), peers = std::move(peers)] {
-    std::vector<Exchange> there;
-    for (size_t i = 0; i < peers.size(); ++i)
-      there.push_back({peers[i], staged.out[i], staged.in[i]});
-    return host_.exchange(there);
-  });
-}
-
-PendingPtr StagedCommunicator::barrier() {
-  return begin_when_there([this, staged = stage({}, {})] { return host_.barrier(); });
-}
-
-/// The lists of sent and received slices in host memory.
-StagedCommunicator::Staged StagedCommunicator::stage(std::span<const ConstBytes> out,
-                                                     std::span<const Bytes> in) {
+PendingPtr StagedCommunicator::begin(Call call) {
   WISP_CHECK(!under_way_, "a collective on a device's memory was called before the one before it ",
              "had ended: they share a block");
   slices_.clear();
   used_bytes_ = 0;
   std::vector<size_t> sent, received;
-  for (const ConstBytes& slice : out) sent.push_back(place(slice.data, slice.bytes, true));
-  for (const Bytes& slice : in) received.push_back(place(slice.data, slice.bytes, false));
+  for (const ConstBytes& slice : call.out) sent.push_back(place(slice, true, false));
+  for (const Bytes& slice : call.in) received.push_back(place(slice, call.label.reduces(), true));
   fit_and_send();
-  Staged result;
-  for (size_t i = 0; i < out.size(); ++i)
-    result.out.push_back({on_host(sent[i], out[i].data), out[i].bytes});
-  for (size_t i = 0; i < in.size(); ++i)
-    result.in.push_back({on_host(received[i], in[i].data), in[i].bytes});
-  return result;
+  const auto move_to_block = [&](auto& slices, const std::vector<size_t>& places) {
+    for (size_t i = 0; i < slices.size(); ++i)
+      if (places[i] != kOfHost) slices[i].data = block_.get() + slices_[places[i]].offset;
+  };
+  move_to_block(call.out, sent);
+  move_to_block(call.in, received);
+  return std::make_unique<UnderWay>(*this, std::move(call));
 }
 
 }  // namespace wisp

@@ -8,11 +8,11 @@
 
 #include "core/device/storage.h"
 #include "core/device/stream.h"
-#include "distributed/communicator/communicator.h"
+#include "distributed/communicator/host_communicator.h"
 
 namespace wisp {
 
-class StagedCommunicator final : public Communicator {
+class StagedCommunicator final : public HostCommunicator {
  public:
   /// `pool` owns the device memory; `stream` is the rank's stream. All outlive this object.
   StagedCommunicator(Communicator& host, const Stream& stream, const MemoryPool& pool);
@@ -20,19 +20,12 @@ class StagedCommunicator final : public Communicator {
 
   const Roster& roster() const override { return host_.roster(); }
   std::unique_ptr<Communicator> split(int colour) override;
-  PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override;
-  PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) override;
-  PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override;
-  PendingPtr exchange(std::span<const Exchange> messages) override;
-  PendingPtr barrier() override;
-  int64_t bytes_sent() const override { return host_.bytes_sent(); }
   void abort(const std::string& cause) override { host_.abort(cause); }
   std::string hear_failure() override { return host_.hear_failure(); }
   void on_progress(std::function<void()> notify) override { host_.on_progress(std::move(notify)); }
 
  private:
   class UnderWay;
-  using Begin = std::function<PendingPtr()>;
   /// A slice of device memory and its place in the pinned block.
   struct Slice {
     std::byte* device = nullptr;
@@ -40,19 +33,11 @@ class StagedCommunicator final : public Communicator {
     bool sent = false, received = false;
   };
 
-  /// The lists of a collective in host memory.
-  struct Staged {
-    std::vector<ConstBytes> out;
-    std::vector<Bytes> in;
-  };
-
-  size_t place(const std::byte* data, int64_t bytes, bool sent);
-  std::byte* on_host(size_t place, const std::byte* data) const;
-  Staged stage(std::span<const ConstBytes> out, std::span<const Bytes> in);
+  PendingPtr begin(Call call) override;
+  size_t place(const ConstBytes& slice, bool sent, bool received);
   void fit_and_send();
   void deliver();
   void settle() noexcept;
-  PendingPtr begin_when_there(Begin begin);
 
   std::unique_ptr<Communicator> owned_;  // the host's communicator of a group
   Communicator& host_;

@@ -6,7 +6,7 @@
 #include "core/device/storage.h"
 #include "core/loops/device_table.h"
 #include "core/loops/parallel.h"
-#include "distributed/communicator/reduction_ops.h"
+#include "distributed/communicator/reduction.h"
 
 namespace wisp {
 namespace {

@@ -1,6 +1,7 @@
 // The emulated link: the time that a collective's bytes take on a slower wire. Pure; any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace wisp {
@@ -13,6 +14,11 @@ struct LinkSpec {
 
 /// Microseconds for a collective in which a worker sends and receives these bytes in `steps`
 /// message steps, one after the other.
-double duration_us(const LinkSpec& link, int64_t sent, int64_t received, int steps);
+inline double duration_us(const LinkSpec& link, int64_t sent, int64_t received, int steps) {
+  const double latency = link.latency_us * steps;
+  if (link.gbit_per_s <= 0.0) return latency;
+  const double bits = 8.0 * static_cast<double>(std::max(sent, received));
+  return latency + bits / (link.gbit_per_s * 1e3);  // 1 Gbit/s carries 1000 bits in a microsecond
+}
 
 }  // namespace wisp

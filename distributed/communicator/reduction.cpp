@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "distributed/communicator/reduction_ops.h"
-
 namespace wisp {
 namespace {
 

@@ -34,7 +34,7 @@ class StagedCommunicator final : public HostCommunicator {
   };
 
   PendingPtr begin(Call call) override;
-  size_t place(const ConstBytes& slice, bool sent, bool received);
+  size_t place(const ConstBytes& data, bool sent, bool received);
   void fit_and_send();
   void deliver();
   void settle() noexcept;

@@ -57,39 +57,41 @@ struct AddToChecksum {
   }
 };
 
-struct WriteRow {
+/// A message's header for kernels.
+struct HeaderRow {
   int64_t first_item;
+  const WireHeader* from;  // null: the kernel's
   WireHeader* into;
+  uint32_t* sum;
 };
 
-struct WriteHeaders {
+/// Copies a header, and clears its message's checksum.
+struct CopyHeaders {
   struct Shared {};
   WireHeader header;
-  RowTable<WriteRow> table;
+  RowTable<HeaderRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    team.once([&] { *table.row[item].into = header; });
+    const HeaderRow& row = table.row[item];
+    team.once([&] {
+      *row.into = row.from ? *row.from : header;
+      *row.sum = 0;
+    });
   }
 };
 
-struct ReadRow {
-  int64_t first_item;
-  const WireHeader* from;
-  ReceivedHeader* into;
-};
-
-struct ReadHeaders {
-  struct Shared {};
-  RowTable<ReadRow> table;
-  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const ReadRow& row = table.row[item];
-    team.once([&] { *row.into = {*row.from, 0}; });
-  }
-};
-
-/// *sum_of(m) += checksum of message m.
-template <class SumOf>
-void add_checksums(const Stream& stream, size_t messages, std::span<const ConstBytes> payloads,
-                   const SumOf& sum_of) {
+/// Copies the headers of row_of(m) for each message m, then adds up the messages' checksums.
+template <class RowOf>
+void put_headers(const Stream& stream, const WireHeader& header, size_t messages,
+                 std::span<const ConstBytes> payloads, const RowOf& row_of) {
+  parallel_rows<HeaderRow>(
+      stream,
+      [&](const auto& put) {
+        for (size_t m = 0; m < messages; ++m) put(row_of(m), 1);
+      },
+      [&](const auto& table) {
+        return CopyHeaders{header, table};
+      },
+      1);
   const size_t each = payloads.size() / messages;
   parallel_rows<PayloadRow>(
       stream,
@@ -98,7 +100,7 @@ void add_checksums(const Stream& stream, size_t messages, std::span<const ConstB
           int64_t position = 0;
           for (const ConstBytes& payload : payloads.subspan(m * each, each)) {
             const PayloadRow row{
-                {0, payload.bytes / 4}, payload.data, payload.bytes, position, sum_of(m)};
+                {0, payload.bytes / 4}, payload.data, payload.bytes, position, row_of(m).sum};
             put(row, std::max(row.chunks(), int64_t{1}));
             position += row.end + 2;
           }
@@ -111,29 +113,18 @@ void add_checksums(const Stream& stream, size_t messages, std::span<const ConstB
 
 void seal(const Stream& stream, const WireHeader& header, std::span<std::byte* const> into,
           std::span<const ConstBytes> payloads) {
-  const auto header_at = [&](size_t m) { return reinterpret_cast<WireHeader*>(into[m]); };
-  parallel_rows<WriteRow>(
-      stream,
-      [&](const auto& put) {
-        for (size_t m = 0; m < into.size(); ++m) put({0, header_at(m)}, 1);
-      },
-      [&](const auto& table) {
-        return WriteHeaders{header, table};
-      },
-      1);
-  add_checksums(stream, into.size(), payloads, [&](size_t m) { return &header_at(m)->checksum; });
+  put_headers(stream, header, into.size(), payloads, [&](size_t m) {
+    auto* const at = reinterpret_cast<WireHeader*>(into[m]);
+    return HeaderRow{0, nullptr, at, &at->checksum};
+  });
 }
 
 void read_headers(const Stream& stream, std::span<const std::byte* const> from,
                   std::span<const ConstBytes> payloads, ReceivedHeader* into) {
-  parallel_rows<ReadRow>(
-      stream,
-      [&](const auto& put) {
-        for (size_t m = 0; m < from.size(); ++m)
-          put({0, reinterpret_cast<const WireHeader*>(from[m]), into + m}, 1);
-      },
-      [](const auto& table) { return ReadHeaders{table}; }, 1);
-  add_checksums(stream, from.size(), payloads, [&](size_t m) { return &into[m].checksum; });
+  put_headers(stream, {}, from.size(), payloads, [&](size_t m) {
+    return HeaderRow{0, reinterpret_cast<const WireHeader*>(from[m]), &into[m].header,
+                     &into[m].checksum};
+  });
 }
 
 std::string complaint(const WireHeader& got, const WireHeader& expected) {

@@ -15,12 +15,10 @@ struct CountAges {
 };
 
 /// Sums of squares of the unsent part and of the gradient.
-struct WaitingSums {
-  double waiting, gradient;
-};
-
 struct Waiting {
-  using Value = WaitingSums;
+  struct Value {
+    double waiting, gradient;
+  };
   const float* residual;  // may be null
   const float* tracked;   // may be null
   const float* target;
@@ -37,12 +35,10 @@ struct Waiting {
   }
 };
 
-struct ComparedSums {
-  double decoded, mean, product, age;
-};
-
 struct Compare {
-  using Value = ComparedSums;
+  struct Value {
+    double decoded, mean, product, age;
+  };
   const float* decoded;
   const float* mean;
   const int32_t* age;
@@ -120,6 +116,16 @@ void Probe::count_ages() {
   context_.stream.synchronize();
 }
 
+/// The sum of a kernel over n elements.
+template <class Kernel>
+typename Kernel::Value Probe::sum(int64_t n, const Kernel& kernel) const {
+  using Value = typename Kernel::Value;
+  parallel_reduce(context_.stream, n, kernel, reinterpret_cast<Value*>(sums_.device().raw()));
+  sums_.fetch(context_.stream);
+  context_.stream.synchronize();
+  return *reinterpret_cast<const Value*>(sums_.host().raw());
+}
+
 void Probe::add_waiting(std::span<double> squares) const {
   each_slice([&](size_t unit, const Slice& slice) {
     const Kept& kept = kept_[unit];
@@ -129,34 +135,24 @@ void Probe::add_waiting(std::span<double> squares) const {
     };
     const float* gradient = at(gradient_);
     const float* target = kept.target.defined() ? at(kept.target) : gradient;
-    parallel_reduce(context_.stream, slice.numel,
-                    Waiting{at(kept.residual), at(kept.tracked), target, gradient},
-                    reinterpret_cast<WaitingSums*>(sums_.device().raw()));
-    sums_.fetch(context_.stream);
-    context_.stream.synchronize();
-    const auto* sums = reinterpret_cast<const WaitingSums*>(sums_.host().raw());
-    squares[0] += sums->waiting;
-    squares[1] += sums->gradient;
+    const auto sums =
+        sum(slice.numel, Waiting{at(kept.residual), at(kept.tracked), target, gradient});
+    squares[0] += sums.waiting;
+    squares[1] += sums.gradient;
   });
 }
 
 Health Probe::compare() const {
-  ComparedSums total{};
+  Compare::Value total{};
   double aged = 0.0, ages = 0.0;
   each_slice([&](size_t unit, const Slice& slice) {
-    parallel_reduce(
-        context_.stream, slice.numel,
-        Compare{parameters_.grad().data<float>() + slice.offset,
-                gradient_.data<float>() + slice.offset, age_.data<int32_t>() + slice.offset},
-        reinterpret_cast<ComparedSums*>(sums_.device().raw()));
-    sums_.fetch(context_.stream);
-    context_.stream.synchronize();
-    const auto* sums = reinterpret_cast<const ComparedSums*>(sums_.host().raw());
-    total.decoded += sums->decoded;
-    total.mean += sums->mean;
-    total.product += sums->product;
+    const Compare compare{parameters_.grad().data<float>() + slice.offset,
+                          gradient_.data<float>() + slice.offset,
+                          age_.data<int32_t>() + slice.offset};
+    const auto sums = sum(slice.numel, compare);
+    total = compare.combine(total, sums);
     if (kept_[unit].tracked.defined()) return;
-    ages += sums->age;
+    ages += sums.age;
     aged += static_cast<double>(slice.numel);
   });
   return {.staleness = ages / aged,

@@ -43,6 +43,8 @@ class Probe {
   };
   template <class Visit>
   void each_slice(const Visit& visit) const;
+  template <class Kernel>
+  typename Kernel::Value sum(int64_t n, const Kernel& kernel) const;
   /// Adds two sums of squares over this worker's units: of the unsent part, and of the gradient.
   void add_waiting(std::span<double> squares) const;
   Health compare() const;

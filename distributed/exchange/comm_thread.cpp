@@ -2,15 +2,25 @@
 
 #include <omp.h>
 
+#include <cmath>
 #include <exception>
 #include <utility>
 
+#include "core/base/error.h"
+#include "core/copy.h"
+
 namespace wisp {
+namespace {
+
+/// Words of the status.
+enum Word { kNonFinite, kStop, kHash, kNotHash, kWords };
+
+}  // namespace
 
 CommThread::CommThread(Communicator& communicator, Context& context, Trace& trace)
     : communicator_(communicator),
       context_(context),
-      status_(communicator, context),
+      status_({kWords}, DType::u32),
       courier_(inbox_, trace, context.stream),
       queue_([threads = context.threads, device = context.stream.device()] {
         omp_set_num_threads(threads);
@@ -48,11 +58,29 @@ void CommThread::between_steps(const std::function<void()>& task) {
 
 Outcome CommThread::agree(const Event& written, const Tensor& loss, uint64_t hash, int64_t step) {
   written.wait(context_.stream);
-  status_.fetch(loss);
+  if (loss.device().is_cuda()) {
+    if (!loss_.defined()) loss_ = host_tensor(loss.shape(), loss.dtype(), loss.device());
+    copy(context_.stream, loss, loss_);
+  } else {
+    loss_ = loss;
+  }
   courier_.settle();
-  const PendingPtr pending = status_.start(stop_requested_, hash);
+  const auto own = static_cast<uint32_t>(hash);
+  auto* words = status_.data<uint32_t>();
+  words[kNonFinite] = dispatch_float(loss_.dtype(), "loss", [&](auto zero) {
+    return !std::isfinite(*loss_.data<decltype(zero)>());
+  });
+  words[kStop] = stop_requested_;
+  words[kHash] = own;
+  words[kNotHash] = ~own;
+  const Bytes data{status_.raw(), status_.bytes()};
+  const PendingPtr pending = communicator_.all_reduce({&data, 1}, DType::u32, ReduceOp::max);
   courier_.finish(*pending, "status", step);
-  return status_.outcome(step);
+  WISP_CHECK(words[kHash] == own && words[kNotHash] == ~own, "step ", step,
+             ": the ranks' plans of what to exchange differ; they must run the same configuration "
+             "and program");
+  if (words[kNonFinite]) return Outcome::skipped;
+  return words[kStop] ? Outcome::stop : Outcome::applied;
 }
 
 }  // namespace wisp

@@ -6,10 +6,11 @@
 #include <functional>
 
 #include "core/base/work_queue.h"
+#include "core/context.h"
 #include "core/io/trace.h"
 #include "distributed/exchange/courier.h"
 #include "distributed/exchange/inbox.h"
-#include "distributed/exchange/status_slot.h"
+#include "distributed/exchange/outcome.h"
 
 namespace wisp {
 
@@ -38,15 +39,16 @@ class CommThread {
   // Called by tasks, or by the compute thread while none runs.
   Courier& courier() { return courier_; }
   const Courier& courier() const { return courier_; }
-  /// The decision of all ranks about a step, in which this one has `loss`. The stream may read it
-  /// after `written`. Throws Error if the ranks' hashes differ.
+  /// The decision of all ranks about a step, in which this one has `loss`, a scalar that the stream
+  /// may read after `written`. Throws Error if the ranks' hashes differ.
   Outcome agree(const Event& written, const Tensor& loss, uint64_t hash, int64_t step);
 
  private:
   Communicator& communicator_;
   Context& context_;
   std::atomic<bool> stop_requested_{false};
-  StatusSlot status_;
+  Tensor status_;  // u32 words; after agree(), their maximum over ranks
+  Tensor loss_;    // the step's, in host memory
   Inbox inbox_;
   Courier courier_;
   WorkQueue queue_;  // last: its thread uses everything above

@@ -24,27 +24,17 @@ class Inbox {
   };
 
   void post(int item) {
-    {
-      std::lock_guard lock(mutex_);
+    change([&] {
       items_.push_back(item);
       ++events_;
-    }
-    changed_.notify_all();
+    });
   }
   void ring() {
-    {
-      std::lock_guard lock(mutex_);
-      ++events_;
-    }
-    changed_.notify_all();
+    change([&] { ++events_; });
   }
   /// Makes every current and later wait throw, because the compute thread is ending.
   void close() {
-    {
-      std::lock_guard lock(mutex_);
-      closed_ = true;
-    }
-    changed_.notify_all();
+    change([&] { closed_ = true; });
   }
   void clear() {
     std::lock_guard lock(mutex_);
@@ -79,6 +69,14 @@ class Inbox {
   }
 
  private:
+  void change(const auto& make) {
+    {
+      std::lock_guard lock(mutex_);
+      make();
+    }
+    changed_.notify_all();
+  }
+
   static constexpr double kLongestSleepUs = 1e9;  // infinity cannot be added to a point in time
 
   std::mutex mutex_;

@@ -71,8 +71,9 @@ class FlatParameters final : public GradOwner {
   /// Trained segments, first in every arena. All arenas except the weights end after them.
   std::span<const Segment> segments() const { return std::span(all_segments_).first(trained_); }
   std::span<const Segment> all_segments() const { return all_segments_; }  // frozen ones last
-  int64_t numel() const { return weight_.numel(); }                        // elements with padding
-  int64_t parameter_count() const;  // elements of segments(), without padding
+  const Segment& segment(int id) const { return all_segments_[static_cast<size_t>(id)]; }
+  int64_t numel() const { return weight_.numel(); }  // elements with padding
+  int64_t parameter_count() const;                   // elements of segments(), without padding
   DType dtype() const { return weight_.dtype(); }
 
   const Tensor& weight() const { return weight_; }

@@ -55,11 +55,6 @@ struct ClipFactors {
   }
 };
 
-Tensor gradient_of(const FlatParameters& parameters, int segment) {
-  return FlatParameters::view(parameters.grad(),
-                              parameters.segments()[static_cast<size_t>(segment)]);
-}
-
 }  // namespace
 
 GradientClip::GradientClip(Context& context, FlatParameters& parameters, ClipOptions options,
@@ -79,7 +74,7 @@ const Ranges& GradientClip::ranges_of(std::span<const int> segments) {
   if (made) return *made;
   std::vector<Ranges::Range> ranges;
   for (const int id : segments) {
-    const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
+    const Segment& segment = parameters_.segment(id);
     ranges.push_back({segment.offset, segment.numel, id});
   }
   made = std::make_unique<Ranges>(context_.stream, context_.pool, ranges, size_of(DType::f64));
@@ -91,12 +86,12 @@ void GradientClip::measure(std::span<const int> segments) {
                   squares_.device().data<double>());
 }
 
-bool GradientClip::usable(int segment) const {
-  return squares_.host().data<double>()[segment] <= most_squares_;  // false for NaN
-}
-
-bool GradientClip::finite(int segment) const {
-  return std::isfinite(squares_.host().data<double>()[segment]);
+bool GradientClip::check(int segment, StepCost& cost) const {
+  const double squares = squares_.host().data<double>()[segment];
+  if (squares <= most_squares_) return true;  // not so for NaN
+  (std::isfinite(squares) ? cost.too_large : cost.nonfinite)
+      .push_back(parameters_.segment(segment).name);
+  return false;
 }
 
 void GradientClip::clip(std::span<const int> segments, const Tensor& squares_arena) {
@@ -114,7 +109,8 @@ void GradientClip::clip(std::span<const int> segments, const Tensor& squares_are
 }
 
 void GradientClip::clear(int segment) {
-  fill_zero(context_.stream, gradient_of(parameters_, segment));
+  fill_zero(context_.stream,
+            FlatParameters::view(parameters_.grad(), parameters_.segment(segment)));
 }
 
 }  // namespace wisp

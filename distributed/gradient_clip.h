@@ -11,6 +11,7 @@
 #include "core/device_words.h"
 #include "core/loops/ranges.h"
 #include "core/parameter.h"
+#include "distributed/exchange/step_cost.h"
 
 namespace wisp {
 
@@ -50,11 +51,9 @@ class GradientClip {
   void measure(std::span<const int> segments);
   /// Fetches the measurements to the host, in the order of the stream.
   void fetch() const { squares_.fetch(context_.stream); }
-  /// False if the segment counts as zero: it is not finite(), or its norm is too large. Uses the
-  /// last fetch().
-  bool usable(int segment) const;
-  /// Whether the segment's sum of squares is finite; for f32, whether all its numbers are.
-  bool finite(int segment) const;
+  /// False if the segment counts as zero: a number is not finite, or its norm is too large. Its
+  /// name then joins a list of `cost`. Uses the last fetch().
+  bool check(int segment, StepCost& cost) const;
   /// Scales the segments: each by its own norm, or all by the norm of the whole gradient, which
   /// must be measured. `squares`, if defined, is an arena with sums of squared gradients that is
   /// scaled too. Segments that count as zero are not scaled and enter no norm. Runs in the order of

@@ -1,5 +1,6 @@
 #include "distributed/averaging/gradient_averaging.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -8,11 +9,9 @@
 namespace wisp {
 namespace {
 
-bool any(std::span<const Method> methods, bool Traits::*trait) {
-  for (const Method& method : methods) {
-    if (method.compressor->traits().*trait) return true;
-  }
-  return false;
+bool any_needs_squares(std::span<const Method> methods) {
+  return std::ranges::any_of(
+      methods, [](const Method& method) { return method.compressor->traits().squares; });
 }
 
 ClipOptions local_clip(ClipOptions clip, std::span<const Method> methods) {
@@ -66,17 +65,14 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       local_(comm, parameters, local_clip(options_.clip, methods_), communicator.size()),
       mean_(compute, parameters, mean_clip(options_.clip, methods_), 1,
             std::numeric_limits<double>::infinity()),
-      squares_(compute, parameters, any(methods_, &Traits::squares)),
+      squares_(compute, parameters, any_needs_squares(methods_)),
       readiness_(parameters, units_.cut()),
       compute_watch_(compute.stream),
       probe_(communicator, comm, parameters, units_, options_.probe_every),
       counters_({1}, DType::i64),
       last_lr_({1}, DType::f64),
       comm_thread_(communicator, comm, trace) {
-  for (const Segment& segment : parameters.segments()) {
-    all_segments_.push_back(segment.id);
-    bytes_raw_ += segment.numel * size_of(parameters.dtype());
-  }
+  for (const Segment& segment : parameters.segments()) all_segments_.push_back(segment.id);
   parameters_.on_grad_ready([this](const Segment& segment) { gradient_ready(segment); });
 }
 
@@ -153,7 +149,7 @@ std::vector<SavedState> GradientAveraging::state() {
     if (traits.momentum != Home::compressor || traits.result == UpdateRule::momentum) continue;
     const bool engaged = step_plan.engaged(unit);
     for (const int id : unit.segments) {
-      const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
+      const Segment& segment = parameters_.segment(id);
       saved.push_back({"momentum/" + segment.name,
                        FlatParameters::view(parameters_.state("momentum"), segment),
                        Sharing::per_rank, engaged ? OnResize::redistribute_sum : OnResize::repeat});
@@ -174,7 +170,7 @@ std::string GradientAveraging::layout() const {
 
 void GradientAveraging::exchange() {
   Courier& courier = comm_thread_.courier();
-  courier.begin(bytes_raw_, communicator_.size());
+  courier.begin(parameters_.parameter_count() * size_of(parameters_.dtype()), communicator_.size());
   courier.settle();
   health_.reset();
   plan_step();
@@ -228,11 +224,8 @@ void GradientAveraging::prepare(int item) {
   StreamWatch::Mark begin = courier.watch().mark();
   bool finite = true;
   for (const int id : readiness_.segments_of(item)) {
-    if (local_.usable(id)) continue;
+    if (local_.check(id, courier.cost)) continue;
     finite = false;
-    StepCost& cost = courier.cost;
-    (local_.finite(id) ? cost.too_large : cost.nonfinite)
-        .push_back(parameters_.segments()[static_cast<size_t>(id)].name);
     if (!compressed) local_.clear(id);
   }
   if (compressed && step_plan.traits(index).squares)

@@ -108,7 +108,6 @@ class GradientAveraging final : public Synchronizer {
   std::vector<int> all_segments_;
 
   // Comm thread: the step under way.
-  int64_t bytes_raw_ = 0;
   Probe probe_;
   std::optional<Health> health_;
   Event exchanged_;  // recorded when the arena holds the result

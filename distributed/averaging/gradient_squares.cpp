@@ -40,7 +40,7 @@ void GradientSquares::finish(const Stream& stream, std::span<const int> segments
   const float* before = micro_batches_ > 0 ? before_.data<float>() : nullptr;
   const auto each_segment = [&](const auto& put) {
     for (const int id : segments) {
-      const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
+      const Segment& segment = parameters_.segment(id);
       put(segment.offset, segment.offset + segment.numel);
     }
   };

@@ -14,12 +14,19 @@ constexpr int64_t kMaxBucketBytes = 25'000'000;
 constexpr int64_t kMaxEncodeBytes = 1 << 20;
 constexpr int64_t kBucketsWanted = 8;
 
+/// Replaces -1 by the sizes for gradients of `raw_bytes`.
+BucketOptions decided(BucketOptions options, int64_t raw_bytes, bool on_gpu) {
+  const int64_t least = on_gpu ? kMinBucketBytesOfGpu : kMinBucketBytes;
+  if (options.bucket_bytes < 0)
+    options.bucket_bytes = std::clamp(raw_bytes / kBucketsWanted, least, kMaxBucketBytes);
+  if (options.encode_bytes < 0)
+    options.encode_bytes =
+        on_gpu ? options.bucket_bytes : std::min(kMaxEncodeBytes, options.bucket_bytes / 2);
+  return options;
+}
+
 /// Adds the segment's slice to a field of several segments.
 void extend(Field& field, const Segment& segment, bool decays) {
-  if (field.slices.empty()) {
-    field = field_of(segment);
-    return;
-  }
   WISP_CHECK(!decays || field.decay == segment.decay, "parameter ", segment.name,
              segment.decay
                  ? " has weight decay and would be compressed together with others that have none"
@@ -31,107 +38,32 @@ void extend(Field& field, const Segment& segment, bool decays) {
   field.numel += segment.numel;
 }
 
-class Cutter {
- public:
-  Cutter(std::span<const Segment> segments, int64_t element_bytes, std::span<const int> method_of,
-         std::span<const CutMethod> methods, BucketOptions options, Device device)
-      : segments_(segments),
-        element_bytes_(element_bytes),
-        method_of_(method_of),
-        methods_(methods) {
-    int64_t raw = 0;
-    for (const Segment& segment : segments) raw += segment.numel * element_bytes;
-    const int64_t least = device.is_cuda() ? kMinBucketBytesOfGpu : kMinBucketBytes;
-    bucket_bytes_ = options.bucket_bytes >= 0
-                        ? options.bucket_bytes
-                        : std::clamp(raw / kBucketsWanted, least, kMaxBucketBytes);
-    encode_bytes_ = options.encode_bytes >= 0 ? options.encode_bytes
-                    : device.is_cuda()        ? bucket_bytes_
-                                              : std::min(kMaxEncodeBytes, bucket_bytes_ / 2);
-    open_unit_.assign(methods.size(), -1);
-    model_unit_.assign(methods.size(), -1);
+void add(CutUnit& unit, const Segment& segment, const CutMethod& method) {
+  unit.segments.push_back(segment.id);
+  unit.numel += segment.numel;
+  if (method.scope == Scope::layer || unit.fields.empty()) {
+    unit.fields.push_back(field_of(segment));
+  } else {
+    extend(unit.fields.front(), segment, method.decays);
   }
+}
 
-  Cut run() {
-    for (const Segment& segment : segments_) {
-      if (cut_.buckets.empty() || cut_.buckets.back().raw_bytes >= bucket_bytes_) open_bucket();
-      cut_.buckets.back().raw_bytes += segment.numel * element_bytes_;
-      const int method = method_of_[static_cast<size_t>(segment.id)];
-      if (method == kDense) {
-        cut_.buckets.back().dense.push_back(segment.id);
-      } else {
-        add(unit_for(method), segment);
-      }
-    }
-    for (const int unit : model_unit_) {
-      if (unit < 0) continue;
-      cut_.units[static_cast<size_t>(unit)].bucket = static_cast<int>(cut_.buckets.size()) - 1;
-      cut_.buckets.back().units.push_back(unit);
-    }
-    cut_.bucket_bytes = bucket_bytes_;
-    cut_.hash = hash();
-    return std::move(cut_);
+uint64_t hash_of(const Cut& cut, std::span<const Segment> segments,
+                 std::span<const int> method_of) {
+  uint64_t value = hash_text("plan");
+  for (const Segment& segment : segments) {
+    value = hash_text(segment.name + segment.shape.str(), value);
+    value =
+        hash_number(static_cast<uint64_t>(method_of[static_cast<size_t>(segment.id)] + 1), value);
   }
-
- private:
-  void open_bucket() {
-    cut_.buckets.emplace_back();
-    std::fill(open_unit_.begin(), open_unit_.end(), -1);
+  for (const CutUnit& unit : cut.units) {
+    value = hash_number(static_cast<uint64_t>(unit.bucket), value);
+    for (const int id : unit.segments) value = hash_number(static_cast<uint64_t>(id), value);
   }
-
-  /// The unit that the next segment of `method` joins.
-  CutUnit& unit_for(int method) {
-    const auto m = static_cast<size_t>(method);
-    const Scope scope = methods_[m].scope;
-    int& open = scope == Scope::model ? model_unit_[m] : open_unit_[m];
-    const bool full = open >= 0 && scope == Scope::layer &&
-                      cut_.units[static_cast<size_t>(open)].numel * element_bytes_ >= encode_bytes_;
-    if (open < 0 || full) {
-      open = static_cast<int>(cut_.units.size());
-      cut_.units.push_back({method, {}, {}, 0, static_cast<int>(cut_.buckets.size()) - 1});
-      if (scope != Scope::model) cut_.buckets.back().units.push_back(open);
-    }
-    return cut_.units[static_cast<size_t>(open)];
-  }
-
-  void add(CutUnit& unit, const Segment& segment) {
-    unit.segments.push_back(segment.id);
-    unit.numel += segment.numel;
-    const CutMethod& method = methods_[static_cast<size_t>(unit.method)];
-    if (method.scope == Scope::layer) {
-      unit.fields.push_back(field_of(segment));
-    } else {
-      if (unit.fields.empty()) unit.fields.emplace_back();
-      extend(unit.fields.front(), segment, method.decays);
-    }
-  }
-
-  uint64_t hash() const {
-    uint64_t value = hash_text("plan");
-    for (const Segment& segment : segments_) {
-      value = hash_text(segment.name + segment.shape.str(), value);
-      value = hash_number(static_cast<uint64_t>(method_of_[static_cast<size_t>(segment.id)] + 1),
-                          value);
-    }
-    for (const CutUnit& unit : cut_.units) {
-      value = hash_number(static_cast<uint64_t>(unit.bucket), value);
-      for (const int id : unit.segments) value = hash_number(static_cast<uint64_t>(id), value);
-    }
-    for (const Bucket& bucket : cut_.buckets)
-      value = hash_number(static_cast<uint64_t>(bucket.raw_bytes), value);
-    return value;
-  }
-
-  std::span<const Segment> segments_;
-  int64_t element_bytes_;
-  std::span<const int> method_of_;
-  std::span<const CutMethod> methods_;
-  int64_t bucket_bytes_ = 0;
-  int64_t encode_bytes_ = 0;
-  std::vector<int> open_unit_;   // by method: the unit that still takes segments of this bucket
-  std::vector<int> model_unit_;  // indexed by method: the one unit of Scope::model
-  Cut cut_;
-};
+  for (const Bucket& bucket : cut.buckets)
+    value = hash_number(static_cast<uint64_t>(bucket.raw_bytes), value);
+  return value;
+}
 
 }  // namespace
 
@@ -149,7 +81,42 @@ Cut make_cut(std::span<const Segment> segments, int64_t element_bytes,
   WISP_CHECK(!segments.empty(), "make_cut: the model has no parameters");
   WISP_CHECK(method_of.size() == segments.size(), "make_cut: ", method_of.size(), " methods for ",
              segments.size(), " segments");
-  return Cutter(segments, element_bytes, method_of, methods, options, device).run();
+  int64_t raw_bytes = 0;
+  for (const Segment& segment : segments) raw_bytes += segment.numel * element_bytes;
+  const auto [bucket_bytes, encode_bytes] = decided(options, raw_bytes, device.is_cuda());
+  Cut cut{.bucket_bytes = bucket_bytes};
+  std::vector<int> open(methods.size(), -1);  // by method: the unit that the next segment may join
+  for (const Segment& segment : segments) {
+    if (cut.buckets.empty() || cut.buckets.back().raw_bytes >= bucket_bytes) {
+      cut.buckets.emplace_back();
+      for (size_t m = 0; m < open.size(); ++m)
+        if (methods[m].scope != Scope::model) open[m] = -1;
+    }
+    Bucket& bucket = cut.buckets.back();
+    bucket.raw_bytes += segment.numel * element_bytes;
+    const int method = method_of[static_cast<size_t>(segment.id)];
+    if (method == kDense) {
+      bucket.dense.push_back(segment.id);
+      continue;
+    }
+    const Scope scope = methods[static_cast<size_t>(method)].scope;
+    int& unit = open[static_cast<size_t>(method)];
+    const bool full = unit >= 0 && scope == Scope::layer &&
+                      cut.units[static_cast<size_t>(unit)].numel * element_bytes >= encode_bytes;
+    if (unit < 0 || full) {
+      unit = static_cast<int>(cut.units.size());
+      cut.units.push_back({.method = method, .bucket = static_cast<int>(cut.buckets.size()) - 1});
+      if (scope != Scope::model) bucket.units.push_back(unit);
+    }
+    add(cut.units[static_cast<size_t>(unit)], segment, methods[static_cast<size_t>(method)]);
+  }
+  for (size_t m = 0; m < open.size(); ++m) {  // units of the model travel with the last bucket
+    if (methods[m].scope != Scope::model || open[m] < 0) continue;
+    cut.units[static_cast<size_t>(open[m])].bucket = static_cast<int>(cut.buckets.size()) - 1;
+    cut.buckets.back().units.push_back(open[m]);
+  }
+  cut.hash = hash_of(cut, segments, method_of);
+  return cut;
 }
 
 }  // namespace wisp

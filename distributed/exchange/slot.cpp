@@ -13,14 +13,6 @@ bool travel_together(const Message& a, const Message& b) {
          a.variable == b.variable;
 }
 
-Slot dense_slot(int bucket, DType arena) {
-  Slot slot;
-  slot.bucket = bucket;
-  slot.message.kind = Collective::all_reduce;
-  slot.message.dtype = arena;
-  return slot;
-}
-
 /// The dense segments of a bucket in a step: those without a method, and those of dense units.
 std::vector<int> dense_segments(const Cut& cut, const Bucket& bucket,
                                 std::span<const UnitRounds> units) {
@@ -43,8 +35,9 @@ void add_bucket(const Cut& cut, int index, std::span<const UnitRounds> units, DT
   for (size_t round = 0; round < rounds; ++round) {
     const size_t first = slots.size();
     if (round == 0) {
-      Slot slot = dense_slot(index, arena);
-      slot.dense = dense_segments(cut, bucket, units);
+      Slot slot{.bucket = index,
+                .message = {.kind = Collective::all_reduce, .dtype = arena},
+                .dense = dense_segments(cut, bucket, units)};
       if (!slot.dense.empty()) slots.push_back(std::move(slot));
     }
     for (const int unit : bucket.units) {
@@ -57,13 +50,8 @@ void add_bucket(const Cut& cut, int index, std::span<const UnitRounds> units, DT
       if (same != slots.end()) {
         same->units.push_back(unit);
       } else {
-        Slot slot;
-        slot.bucket = index;
-        slot.round = static_cast<int>(round);
-        slot.message = message;
-        slot.message.bytes = 0;
-        slot.units = {unit};
-        slots.push_back(std::move(slot));
+        slots.push_back({index, static_cast<int>(round), message, {unit}});
+        slots.back().message.bytes = 0;
       }
     }
   }

@@ -105,8 +105,7 @@ void SlotWire::list_offered() {
   const Slot& slot = *open_.slot;
   open_.offered.clear();
   for (const int id : slot.dense) {
-    const Tensor segment =
-        FlatParameters::view(parameters_.grad(), parameters_.segments()[static_cast<size_t>(id)]);
+    const Tensor segment = FlatParameters::view(parameters_.grad(), parameters_.segment(id));
     open_.offered.push_back({segment.raw(), segment.bytes()});
   }
   const auto outlets = static_cast<size_t>(outlet_count(slot.message, communicator_.size()));

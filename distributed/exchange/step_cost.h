@@ -20,7 +20,7 @@ struct StepCost {
   double clip_ms = 0.0;     // check and clipping in before_update, on the compute thread
   double wire_ms = 0.0;     // collectives, each from the arrival of the last rank on
   double decode_ms = 0.0;   // check and decode, on the comm thread
-  // Segments whose local gradient counted as zero (GradientClip::usable).
+  // Segments whose local gradient counted as zero (GradientClip::check).
   std::vector<std::string> nonfinite;  // not finite
   std::vector<std::string> too_large;  // finite norm, but too large for a sum
 

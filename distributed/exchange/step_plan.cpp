@@ -104,8 +104,8 @@ int64_t StepPlan::engaged_workers(const CutUnit& unit) const {
   for (const int id : unit.segments) {
     WISP_CHECK(
         engaged[id] == engaged[first], "the checkpoint compressed ",
-        parameters_.segments()[static_cast<size_t>(engaged[id] ? id : first)].name, " but not ",
-        parameters_.segments()[static_cast<size_t>(engaged[id] ? first : id)].name,
+        parameters_.segment(engaged[id] ? id : first).name, " but not ",
+        parameters_.segment(engaged[id] ? first : id).name,
         ", which this run would compress together; resume with the compression.bucket_bytes "
         "and compression.encode_bytes that the run had (their defaults are larger on a GPU)");
   }
@@ -115,7 +115,5 @@ int64_t StepPlan::engaged_workers(const CutUnit& unit) const {
 void StepPlan::engage(const CutUnit& unit, int workers) {
   for (const int id : unit.segments) engaged_.data<int64_t>()[id] = workers;
 }
-
-void StepPlan::release(const CutUnit& unit) { engage(unit, 0); }
 
 }  // namespace wisp

@@ -47,7 +47,7 @@ class StepPlan {
   bool engaged(const CutUnit& unit) const { return engaged_workers(unit) != 0; }
   /// Marks the unit as compressed from now on, with the step's `workers`, or as dense again.
   void engage(const CutUnit& unit, int workers);
-  void release(const CutUnit& unit);
+  void release(const CutUnit& unit) { engage(unit, 0); }
   /// (segments) i64: number of workers that engaged the segment, or 0. Belongs in checkpoints: with
   /// another number of workers, the next step decides anew.
   const Tensor& engaged_segments() const { return engaged_; }

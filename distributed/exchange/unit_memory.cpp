@@ -29,7 +29,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
     const CutUnit& cut_unit = cut.units[i];
     const Compressor& compressor = *compressors[static_cast<size_t>(cut_unit.method)];
     const auto segment_name = [&](size_t segment) {
-      return parameters.segments()[static_cast<size_t>(cut_unit.segments[segment])].name;
+      return parameters.segment(cut_unit.segments[segment]).name;
     };
     for (const StateSpec& spec : compressor.state(cut_unit.spec(), workers)) {
       if (spec.per_element) {
@@ -39,8 +39,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
         const Tensor& arena = parameters.state(spec.name);
         states_[i].tensors.push_back(arena);
         const std::vector<Slice> owned = compressor.owned(cut_unit.spec(), rank, workers);
-        for (const int id : cut_unit.segments)
-          save(spec, arena, parameters.segments()[static_cast<size_t>(id)], owned);
+        for (const int id : cut_unit.segments) save(spec, arena, parameters.segment(id), owned);
       } else {
         const Tensor tensor = context.zeros(spec.shape, spec.dtype);
         states_[i].tensors.push_back(tensor);

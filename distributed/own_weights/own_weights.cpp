@@ -23,10 +23,11 @@ struct SquaredDistance {
   WISP_HD double combine(double a, double b) const { return a + b; }
 };
 
+/// A cut without methods, of one bucket.
 Cut dense_cut(const FlatParameters& parameters) {
-  const std::vector<int> dense(parameters.segments().size(), kDense);
-  return make_cut(parameters.segments(), size_of(parameters.dtype()), dense, {}, {},
-                  parameters.weight().device());
+  std::vector<int> all;
+  for (const Segment& segment : parameters.segments()) all.push_back(segment.id);
+  return {.buckets = {{.dense = std::move(all)}}};
 }
 
 }  // namespace
@@ -46,10 +47,6 @@ OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& op
       applied_({1}, DType::i64),
       exchange_(std::move(exchange)),
       comm_thread_(site.communicator, site.comm, site.trace) {
-  for (const Segment& segment : parameters_.segments()) {
-    all_segments_.push_back(segment.id);
-    bytes_raw_ += segment.numel * size_of(parameters_.dtype());
-  }
   parameters_.on_grad_ready([this](const Segment& segment) { gradient_ready(segment); });
 }
 
@@ -73,7 +70,8 @@ void OwnWeights::begin(const StepBegin& begin) {
   info_.ranks = info_.summands = communicator_.size();
   info_.lr = begin.lr;
   info_.seed = comm_.seed;
-  comm_thread_.courier().begin(bytes_raw_, communicator_.size());
+  comm_thread_.courier().begin(parameters_.parameter_count() * size_of(parameters_.dtype()),
+                               communicator_.size());
   comm_thread_.post([this] { exchange_->begin(info_, comm_thread_.courier()); });
   wait("begin");
   if (options_.overlap) post_travel();
@@ -121,17 +119,14 @@ void OwnWeights::post_status() {
 
 /// Checks the worker's complete gradient: unusable segments become zero, the rest is clipped.
 void OwnWeights::check_gradient() {
-  clip_.measure(all_segments_);
+  const std::vector<int>& all = cut_.buckets.front().dense;
+  clip_.measure(all);
   clip_.fetch();
   compute_.stream.synchronize();
-  for (const int id : all_segments_) {
-    if (clip_.usable(id)) continue;
-    StepCost& cost = comm_thread_.courier().cost;
-    (clip_.finite(id) ? cost.too_large : cost.nonfinite)
-        .push_back(parameters_.segments()[static_cast<size_t>(id)].name);
-    clip_.clear(id);
+  for (const int id : all) {
+    if (!clip_.check(id, comm_thread_.courier().cost)) clip_.clear(id);
   }
-  clip_.clip(all_segments_);
+  clip_.clip(all);
 }
 
 Tensor OwnWeights::consensus() {

@@ -72,12 +72,10 @@ class OwnWeights final : public Synchronizer {
   FlatParameters& parameters_;
   Trace& trace_;
   const OwnWeightsOptions options_;
-  const Cut cut_;  // a cut without methods, for readiness_
+  const Cut cut_;  // one bucket of all segments
   Readiness readiness_;
   GradientClip clip_;
   std::vector<UpdateRule> rules_;
-  std::vector<int> all_segments_;
-  int64_t bytes_raw_ = 0;
   Tensor applied_;  // (1) i64: updates made
   Tensor mean_;     // mean of the workers' weights
 

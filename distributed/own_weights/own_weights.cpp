@@ -1,6 +1,7 @@
 #include "distributed/own_weights/own_weights.h"
 
 #include <cmath>
+#include <limits>
 
 #include "core/base/clock.h"
 #include "core/device_words.h"
@@ -25,9 +26,9 @@ struct SquaredDistance {
 
 /// A cut without methods, of one bucket.
 Cut dense_cut(const FlatParameters& parameters) {
-  std::vector<int> all;
-  for (const Segment& segment : parameters.segments()) all.push_back(segment.id);
-  return {.buckets = {{.dense = std::move(all)}}};
+  const std::vector<int> dense(parameters.segments().size(), kDense);
+  return make_cut(parameters.segments(), size_of(parameters.dtype()), dense, {},
+                  {.bucket_bytes = std::numeric_limits<int64_t>::max()}, {});
 }
 
 }  // namespace

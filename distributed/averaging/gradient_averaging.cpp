@@ -9,19 +9,12 @@
 namespace wisp {
 namespace {
 
-bool any_needs_squares(std::span<const Method> methods) {
-  return std::ranges::any_of(
-      methods, [](const Method& method) { return method.compressor->traits().squares; });
-}
+bool needs_squares(const Method& method) { return method.compressor->traits().squares; }
 
-ClipOptions local_clip(ClipOptions clip, std::span<const Method> methods) {
-  if (!clips_locally(clip, methods)) clip.norm = 0.0;
-  return clip;
-}
-
-ClipOptions mean_clip(ClipOptions clip, std::span<const Method> methods) {
-  if (clips_locally(clip, methods)) clip.norm = 0.0;
-  clip.local_factor = 0.0;
+/// The clipping of each worker's own gradient (`local`), or of the mean.
+ClipOptions clip_of(ClipOptions clip, std::span<const Method> methods, bool local) {
+  if (clips_locally(clip, methods) != local) clip.norm = 0.0;
+  if (!local) clip.local_factor = 0.0;
   return clip;
 }
 
@@ -62,10 +55,10 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
              make_cut(parameters.segments(), size_of(parameters.dtype()), method_of,
                       cut_methods(methods_), options_.buckets, comm.stream.device()),
              options_.guard),
-      local_(comm, parameters, local_clip(options_.clip, methods_), communicator.size()),
-      mean_(compute, parameters, mean_clip(options_.clip, methods_), 1,
+      local_(comm, parameters, clip_of(options_.clip, methods_, true), communicator.size()),
+      mean_(compute, parameters, clip_of(options_.clip, methods_, false), 1,
             std::numeric_limits<double>::infinity()),
-      squares_(compute, parameters, any_needs_squares(methods_)),
+      squares_(compute, parameters, std::ranges::any_of(methods_, needs_squares)),
       readiness_(parameters, units_.cut()),
       compute_watch_(compute.stream),
       probe_(communicator, comm, parameters, units_, options_.probe_every),

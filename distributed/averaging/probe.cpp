@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include "core/train/norm.h"
+#include "compression/slices.h"
+#include "core/loops/parallel_rows.h"
 #include "distributed/loops.h"
 
 namespace wisp {
@@ -93,16 +94,12 @@ void Probe::each_slice(const Visit& visit) const {
 
 void Probe::keep(int index) {
   const Unit& unit = units_.memory().unit(index);
-  for (const Field& field : unit.spec.fields) {
-    for (const Slice& slice : field.slices) {
-      if (unit.finite) {
-        parallel_for(context_.stream, slice.numel,
-                     CopyInto{unit.gradient.data<float>() + slice.offset,
-                              gradient_.data<float>() + slice.offset});
-      } else {
-        fill_zero(context_.stream, gradient_.slice(slice.offset, {slice.numel}));
-      }
-    }
+  auto* kept = gradient_.data<float>();
+  if (unit.finite) {
+    parallel_for_ranges(context_.stream, ranges_of(unit.spec),
+                        CopyInto{unit.gradient.data<float>(), kept});
+  } else {
+    parallel_for_ranges(context_.stream, ranges_of(unit.spec), ZeroAll{kept});
   }
 }
 

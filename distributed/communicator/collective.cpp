@@ -10,8 +10,9 @@ namespace wisp {
 namespace {
 
 const char* name_of(Call::Kind kind) {
+  // In the order of Call::Kind.
   constexpr const char* kNames[] = {"all_reduce", "all_gather", "all_to_all", "exchange",
-                                    "barrier"};  // in the order of Call::Kind
+                                    "barrier"};
   const auto index = static_cast<size_t>(kind);
   WISP_CHECK(index < std::size(kNames), "name_of: not a collective");
   return kNames[index];
@@ -141,22 +142,20 @@ Call all_reduce_call(std::span<const Bytes> data, DType dtype, ReduceOp op) {
     WISP_CHECK(reinterpret_cast<uintptr_t>(slice.data) % static_cast<uintptr_t>(element) == 0,
                "all_reduce: a slice is not aligned to elements of ", name_of(dtype));
   }
-  Call call;
-  call.label = {
-      .kind = Call::Kind::all_reduce, .dtype = dtype, .op = op, .bytes = total_bytes(data)};
-  call.in.assign(data.begin(), data.end());
-  return call;
+  return {.label = {.kind = Call::Kind::all_reduce,
+                    .dtype = dtype,
+                    .op = op,
+                    .bytes = total_bytes(data)},
+          .in = {data.begin(), data.end()}};
 }
 
 Call all_gather_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers) {
   const auto count = static_cast<size_t>(workers);
   WISP_CHECK(in.size() == out.size() * count, "all_gather: ", in.size(), " slices in for ",
              out.size(), " out and ", workers, " workers, expected ", out.size() * count);
-  Call call;
-  call.label.kind = Call::Kind::all_gather;
-  call.label.bytes = total_bytes(out);
-  call.out.assign(out.begin(), out.end());
-  call.in.assign(in.begin(), in.end());
+  Call call{.label = {.kind = Call::Kind::all_gather, .bytes = total_bytes(out)},
+            .out = {out.begin(), out.end()},
+            .in = {in.begin(), in.end()}};
   for (size_t peer = 0; peer < count; ++peer) {
     call.sends.push_back({0, out.size()});
     call.receives.push_back({peer * out.size(), out.size()});
@@ -168,11 +167,9 @@ Call all_to_all_call(std::span<const ConstBytes> out, std::span<const Bytes> in,
   const auto count = static_cast<size_t>(workers);
   WISP_CHECK(out.size() % count == 0 && in.size() == out.size(), "all_to_all: ", out.size(),
              " slices out and ", in.size(), " in, expected the same multiple of ", workers);
-  Call call;
-  call.label.kind = Call::Kind::all_to_all;
-  call.label.bytes = total_bytes(out);
-  call.out.assign(out.begin(), out.end());
-  call.in.assign(in.begin(), in.end());
+  Call call{.label = {.kind = Call::Kind::all_to_all, .bytes = total_bytes(out)},
+            .out = {out.begin(), out.end()},
+            .in = {in.begin(), in.end()}};
   const size_t slices = out.size() / count;
   for (size_t peer = 0; peer < count; ++peer) call.sends.push_back({peer * slices, slices});
   call.receives = call.sends;
@@ -180,10 +177,8 @@ Call all_to_all_call(std::span<const ConstBytes> out, std::span<const Bytes> in,
 }
 
 Call exchange_call(std::span<const Exchange> messages, int rank, int workers) {
-  Call call;
-  call.label.kind = Call::Kind::exchange;
-  call.sends.resize(static_cast<size_t>(workers));
-  call.receives.resize(static_cast<size_t>(workers));
+  const std::vector<Call::Part> none(static_cast<size_t>(workers));
+  Call call{.label = {.kind = Call::Kind::exchange}, .sends = none, .receives = none};
   for (const Exchange& message : messages) {
     WISP_CHECK(message.peer >= 0 && message.peer < workers && message.peer != rank,
                "exchange: peer is ", message.peer, ", expected another rank below ", workers);
@@ -201,10 +196,8 @@ Call exchange_call(std::span<const Exchange> messages, int rank, int workers) {
 }
 
 Call barrier_call(int workers) {
-  Call call;
-  call.sends.resize(static_cast<size_t>(workers));
-  call.receives.resize(static_cast<size_t>(workers));
-  return call;
+  const std::vector<Call::Part> none(static_cast<size_t>(workers));
+  return {.sends = none, .receives = none};
 }
 
 PendingPtr pass_on(const Call& call, Communicator& communicator) {
@@ -307,11 +300,10 @@ void each_run(std::span<const Call> calls, int rank, const VisitRun& visit) {
 void each_mail(std::span<const Call> calls, int rank, const VisitMail& visit) {
   const Call& own = calls[static_cast<size_t>(rank)];
   for (size_t peer = 0; peer < calls.size(); ++peer)
-    each_slice(calls[peer].to(rank), own.from(static_cast<int>(peer)), visit);
+    each_mail(calls[peer].to(rank), own.from(static_cast<int>(peer)), visit);
 }
 
-void each_slice(std::span<const ConstBytes> out, std::span<const Bytes> in,
-                const VisitMail& visit) {
+void each_mail(std::span<const ConstBytes> out, std::span<const Bytes> in, const VisitMail& visit) {
   for (size_t s = 0; s < in.size(); ++s) {
     if (in[s].bytes > 0 && in[s].data != out[s].data) visit(out[s], in[s]);
   }

@@ -68,12 +68,6 @@ Call barrier_call(int workers);
 /// Makes the same call to another communicator.
 PendingPtr pass_on(const Call& call, Communicator& communicator);
 
-int64_t total_bytes(const auto& slices) {
-  int64_t total = 0;
-  for (const auto& slice : slices) total += slice.bytes;
-  return total;
-}
-
 /// The first of the calls (by rank) that does not fit the others, and the reason. Empty if all
 /// agree.
 struct Mismatch {
@@ -109,13 +103,13 @@ Traffic traffic_of(const Call& call, int rank, int workers);
 
 /// each_run() visits a rank's share of a reduction, in runs that are contiguous on every rank:
 /// visit(addresses by rank, elements). each_mail() visits each slice that a rank receives in
-/// another collective, unless it is sent from the same memory: visit(from, to). each_slice() does
-/// so for the slices between two ranks.
+/// another collective, unless it is sent from the same memory: visit(from, to). With two
+/// lists it visits the slices between two ranks.
 using VisitRun = std::function<void(std::span<std::byte* const>, int64_t)>;
 void each_run(std::span<const Call> calls, int rank, const VisitRun& visit);
 using VisitMail = std::function<void(const ConstBytes&, const Bytes&)>;
 void each_mail(std::span<const Call> calls, int rank, const VisitMail& visit);
-void each_slice(std::span<const ConstBytes> out, std::span<const Bytes> in, const VisitMail& visit);
+void each_mail(std::span<const ConstBytes> out, std::span<const Bytes> in, const VisitMail& visit);
 /// A visit that copies host memory.
 void copy_mail(const ConstBytes& from, const Bytes& to);
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "compression/message.h"
 #include "core/base/clock.h"
@@ -35,6 +36,17 @@ struct Bytes {
 
   operator ConstBytes() const { return {data, bytes}; }
 };
+
+std::vector<int64_t> sizes_of(const auto& slices) {
+  std::vector<int64_t> sizes;
+  for (const auto& slice : slices) sizes.push_back(slice.bytes);
+  return sizes;
+}
+int64_t total_bytes(const auto& slices) {
+  int64_t total = 0;
+  for (const auto& slice : slices) total += slice.bytes;
+  return total;
+}
 
 /// The cost of one collective for this rank.
 struct Transfer {

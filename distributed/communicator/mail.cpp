@@ -86,9 +86,7 @@ ConstBytes Mail::write(int round, int peer, std::vector<std::byte>& memory) cons
 
 std::optional<Mismatch> Mail::check_own() const {
   if (call_.label.reduces()) return {};
-  std::vector<int64_t> sizes;
-  for (const ConstBytes& slice : call_.to(rank_)) sizes.push_back(slice.bytes);
-  std::string why = mail_mismatch(call_, rank_, sizes);
+  std::string why = mail_mismatch(call_, rank_, sizes_of(call_.to(rank_)));
   if (why.empty()) return {};
   return Mismatch{rank_, std::move(why)};
 }
@@ -132,7 +130,7 @@ void Mail::read(int round, std::span<const ConstBytes> messages) {
       unpack(data, call_.from(peer));
     }
   }
-  if (!call_.label.reduces()) each_slice(call_.to(rank_), call_.from(rank_), copy_mail);
+  if (!call_.label.reduces()) each_mail(call_.to(rank_), call_.from(rank_), copy_mail);
 }
 
 /// Reduces this rank's share over all ranks, in rank order.

@@ -97,12 +97,6 @@ bool MpiMessages::send_more() {
   return moved;
 }
 
-bool MpiMessages::all_are_sent() const {
-  bool all = true;
-  for (int peer = 0; peer < size(); ++peer) all = all && is_sent(peer);
-  return all;
-}
-
 bool MpiMessages::receive(const std::function<bool(int)>& accept) {
   bool moved = known_ < others() && hear();
   for (int peer = 0; peer < size(); ++peer) {

@@ -3,6 +3,7 @@
 // (docs/processes.md). One thread at a time; the owner's lock ensures it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -53,10 +54,8 @@ class MpiMessages {
     return {incoming_[index(peer)].memory.data(), incoming_[index(peer)].bytes};
   }
   /// Whether MPI had done with the memory of the message to `peer` at the last send_more().
-  bool is_sent(int peer) const {
-    return outgoing_[index(peer)].sends.empty() && outgoing_[index(peer)].rest.bytes == 0;
-  }
-  bool all_are_sent() const;
+  bool is_sent(int peer) const { return outgoing_[index(peer)].is_sent(); }
+  bool all_are_sent() const { return std::ranges::all_of(outgoing_, &Outgoing::is_sent); }
 
  private:
   struct Incoming {
@@ -73,6 +72,8 @@ class MpiMessages {
     ConstBytes rest;                 // of a long message, not yet given to MPI
     std::vector<MPI_Request> sends;  // under way, in order
     std::vector<std::byte> memory;
+
+    bool is_sent() const { return sends.empty() && rest.bytes == 0; }
   };
 
   static size_t index(int peer) { return static_cast<size_t>(peer); }

@@ -6,8 +6,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kLookUs = 20e3;  // interval of checks whether the other processes live
-constexpr int kFailureTag = 1, kLeavingTag = 2;
+constexpr double kLookUs = 20e3;        // interval of checks whether the other processes live
 constexpr size_t kLongestCause = 1000;  // short enough to be sent without waiting for the receiver
 
 }  // namespace
@@ -67,22 +66,18 @@ bool MpiPeers::gone(int peer) const {
   return places_[static_cast<size_t>(peer)].deserted(places_[static_cast<size_t>(rank_)]);
 }
 
-/// The rank of a killed peer; -1 if none is known.
-int MpiPeers::killed() {
+void MpiPeers::look_after(const std::function<std::string()>& what) {
   const double now = now_us();
-  if (now - looked_us_ <= kLookUs) return -1;
+  if (now - looked_us_ <= kLookUs) return;
   looked_us_ = now;
-  for (int peer = 0; peer < size_; ++peer)
-    if (is_peer(peer) && gone(peer)) return peer;
-  return -1;
-}
-
-std::string MpiPeers::end_of(int peer) const {
+  int peer = 0;
+  while (peer < size_ && !(is_peer(peer) && gone(peer))) ++peer;
+  if (peer == size_) return;
+  hear();  // the peer may have announced its failure before
   const Place& place = places_[static_cast<size_t>(peer)];
-  return concat("its process (", place.process, " on ", place.host.data(), ") has ended");
+  fail(peer, concat("its process (", place.process, " on ", place.host.data(),
+                    ") has ended, while rank ", rank_, " waited for it in ", what()));
 }
-
-void MpiPeers::say_leaving() { tell_others("", kLeavingTag); }
 
 bool MpiPeers::has_left(int peer) {
   char& left = left_[static_cast<size_t>(peer)];

@@ -3,6 +3,7 @@
 // the owner's lock ensures it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,23 +35,17 @@ class MpiPeers {
   void hear();
   /// Finds a peer process that was killed and could announce nothing, and calls fail() for it.
   /// what() names the operation in which this rank waits for it. Looks at most every 20 ms.
-  template <class What>
-  void look_after(const What& what) {
-    if (const int peer = killed(); peer >= 0) {
-      hear();  // the peer may have announced its failure before
-      fail(peer, concat(end_of(peer), ", while rank ", rank_, " waited for it in ", what()));
-    }
-  }
+  void look_after(const std::function<std::string()>& what);
   /// Whether a peer's process is known to have ended; false if it cannot be seen from here.
   bool gone(int peer) const;
 
   /// Announces to the others that this rank is about to end.
-  void say_leaving();
+  void say_leaving() { tell_others("", kLeavingTag); }
   bool has_left(int peer);
 
  private:
-  int killed();
-  std::string end_of(int peer) const;
+  static constexpr int kFailureTag = 1, kLeavingTag = 2;
+
   void tell_others(const std::string& words, int tag);
 
   MPI_Comm words_;

@@ -5,14 +5,6 @@
 #include "core/base/error.h"
 
 namespace wisp {
-namespace {
-
-/// Sets Open MPI's limit, unless the environment or mpirun has.
-void let_mpi_send_unasked() {
-  setenv("OMPI_MCA_btl_tcp_eager_limit", concat(MpiSession::kUnaskedBytes).c_str(), 0);
-}
-
-}  // namespace
 
 void mpi_check(int status, const char* what) {
   if (status == MPI_SUCCESS) return;
@@ -26,7 +18,8 @@ MpiSession::MpiSession() {
   int started = 0, provided = MPI_THREAD_SINGLE;
   mpi_check(MPI_Initialized(&started), "MPI_Initialized");
   if (!started) {
-    let_mpi_send_unasked();
+    // Open MPI's limit, unless the environment or mpirun has set it
+    setenv("OMPI_MCA_btl_tcp_eager_limit", concat(kUnaskedBytes).c_str(), 0);
     mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init");
     owns_mpi_ = true;
   } else {

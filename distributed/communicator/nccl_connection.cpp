@@ -24,27 +24,9 @@ void only_own_buffers_between_threads() {
   std::call_once(once, [] { setenv("NCCL_P2P_DIRECT_DISABLE", "1", 0); });
 }
 
-ncclDataType_t nccl_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return ncclFloat32;
-    case DType::f64:
-      return ncclFloat64;
-    case DType::f16:
-      return ncclFloat16;
-    case DType::bf16:
-      return ncclBfloat16;
-    case DType::i32:
-      return ncclInt32;
-    case DType::i64:
-      return ncclInt64;
-    case DType::u8:
-      return ncclUint8;
-    case DType::u32:
-      return ncclUint32;
-  }
-  throw Error("a reduction of what is no dtype");
-}
+// In the order of DType.
+constexpr ncclDataType_t kTypes[] = {ncclFloat32, ncclFloat64, ncclFloat16, ncclBfloat16,
+                                     ncclInt32,   ncclInt64,   ncclUint8,   ncclUint32};
 
 cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
 
@@ -92,10 +74,10 @@ void NcclConnection::abort() noexcept {
 void NcclConnection::submit(const Call& call) {
   const CallLabel& label = call.label;
   if (!label.reduces()) {
-    each_slice(call.to(host_.rank()), call.from(host_.rank()),
-               [&](const ConstBytes& from, const Bytes& to) {
-                 copy_bytes(stream_, from.data, to.data, to.bytes);
-               });
+    each_mail(call.to(host_.rank()), call.from(host_.rank()),
+              [&](const ConstBytes& from, const Bytes& to) {
+                copy_bytes(stream_, from.data, to.data, to.bytes);
+              });
   }
   check(ncclGroupStart(), "ncclGroupStart");
   try {
@@ -108,7 +90,7 @@ void NcclConnection::submit(const Call& call) {
 }
 
 void NcclConnection::reduce(const Call& call) {
-  const ncclDataType_t type = nccl_type(call.label.dtype);
+  const ncclDataType_t type = kTypes[static_cast<size_t>(call.label.dtype)];
   const ncclRedOp_t op = call.label.op == ReduceOp::sum ? ncclSum : ncclMax;
   for (const Bytes& slice : call.in) {
     const int64_t n = slice.bytes / size_of(call.label.dtype);

@@ -9,23 +9,6 @@
 namespace wisp {
 namespace {
 
-/// Sizes of the reduced slices without empty ones. NCCL reduces slice by slice and skips empty
-/// ones, so these may differ by rank.
-std::vector<int64_t> reduced_sizes(const Call& call) {
-  std::vector<int64_t> sizes;
-  for (const Bytes& slice : call.in) {
-    if (slice.bytes > 0) sizes.push_back(slice.bytes);
-  }
-  return sizes;
-}
-
-template <class AnyBytes>
-std::vector<int64_t> sizes_of(std::span<const AnyBytes> slices) {
-  std::vector<int64_t> sizes;
-  for (const AnyBytes& slice : slices) sizes.push_back(slice.bytes);
-  return sizes;
-}
-
 /// Compares the slices from a rank with those that the call expects. Returns the difference; empty
 /// if there is none.
 std::string notice_mismatch(const Call& call, int from, const Notice& notice) {
@@ -43,8 +26,9 @@ std::string notice_mismatch(const Call& call, int from, const Notice& notice) {
 }  // namespace
 
 Notice notice_of(const Call& call, Where place, int peer) {
-  const std::vector<int64_t> sizes =
-      call.label.reduces() ? reduced_sizes(call) : sizes_of(call.to(peer));
+  std::vector<int64_t> sizes = call.label.reduces() ? sizes_of(call.in) : sizes_of(call.to(peer));
+  // NCCL reduces slice by slice and skips empty ones, which may therefore differ by rank.
+  if (call.label.reduces()) std::erase(sizes, 0);
   Notice notice;
   notice.label = call.label;
   notice.place = place;

@@ -32,25 +32,15 @@ struct MaxOp {
 /// Calls visit(zero), where zero has the element's type.
 template <class Visit>
 auto dispatch_reduced(DType dtype, const Visit& visit) {
-  switch (dtype) {
-    case DType::f32:
-      return visit(float{});
-    case DType::f64:
-      return visit(double{});
-    case DType::f16:
-      return visit(Half{});
-    case DType::bf16:
-      return visit(BFloat16{});
-    case DType::i32:
-      return visit(int32_t{});
-    case DType::i64:
-      return visit(int64_t{});
-    case DType::u8:
-      return visit(uint8_t{});
-    case DType::u32:
-      return visit(uint32_t{});
-  }
-  throw Error("a reduction of what is no dtype");
+  if (dtype == DType::f32) return visit(float{});
+  if (dtype == DType::f64) return visit(double{});
+  if (dtype == DType::f16) return visit(Half{});
+  if (dtype == DType::bf16) return visit(BFloat16{});
+  if (dtype == DType::i32) return visit(int32_t{});
+  if (dtype == DType::i64) return visit(int64_t{});
+  if (dtype == DType::u8) return visit(uint8_t{});
+  WISP_CHECK(dtype == DType::u32, "a reduction of what is no dtype");
+  return visit(uint32_t{});
 }
 
 /// into[i] = op over source[i] of all sources, in their order, for n elements of host memory. f16

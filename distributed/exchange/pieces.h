@@ -19,8 +19,7 @@ class Pieces {
   void cut(std::span<const Bytes> slices, int64_t piece_bytes, int64_t grain) {
     slices_ = slices;
     grain_ = grain;
-    bytes_ = 0;
-    for (const Bytes& slice : slices) bytes_ += slice.bytes;
+    bytes_ = total_bytes(slices);
     const int64_t most = piece_bytes > 0 ? std::min(bytes_ / piece_bytes, bytes_ / grain) : 1;
     pieces_ = std::max(most, int64_t{1});
     next_ = 0;

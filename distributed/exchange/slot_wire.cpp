@@ -14,8 +14,6 @@ Bytes as_bytes(uint32_t* words, size_t count) {
   return {reinterpret_cast<std::byte*>(words), static_cast<int64_t>(count * sizeof(uint32_t))};
 }
 
-ConstBytes as_const(const Bytes& slice) { return {slice.data, slice.bytes}; }
-
 /// The i-th payload of a message as it travels, the first one behind the header.
 Bytes with_header(const Bytes& payload, size_t i) {
   const int64_t header = i == 0 ? kHeaderBytes : 0;
@@ -151,8 +149,7 @@ PendingPtr SlotWire::start_sizes() {
   for (const Bytes& payload : open_.offered) told.push_back(static_cast<uint32_t>(payload.bytes));
   heard.assign(open_.sources.size() * units(), 0);
   out.clear();
-  for (size_t at = 0; at < told.size(); at += units())
-    out.push_back(as_const(as_bytes(&told[at], units())));
+  for (size_t at = 0; at < told.size(); at += units()) out.push_back(as_bytes(&told[at], units()));
   in.clear();
   for (size_t source = 0; source < open_.sources.size(); ++source)
     in.push_back(as_bytes(is_own(source) ? &told[open_.own] : &heard[source * units()], units()));
@@ -162,7 +159,7 @@ PendingPtr SlotWire::start_sizes() {
 PendingPtr SlotWire::start_data() {
   data_.out.clear();
   for (size_t at = 0; at < open_.offered.size(); ++at)
-    data_.out.push_back(as_const(with_header(open_.offered[at], at % units())));
+    data_.out.push_back(with_header(open_.offered[at], at % units()));
   data_.in.clear();
   std::byte* inlet = data_.inlets.raw();
   for (size_t source = 0; source < open_.sources.size(); ++source) {
@@ -192,7 +189,7 @@ int64_t SlotWire::arriving_bytes(size_t source, size_t i) const {
 
 /// Starts the collective that moves a phase's slices.
 PendingPtr SlotWire::carry(std::span<const ConstBytes> out, std::span<const Bytes> in) {
-  for (const ConstBytes& slice : out) encoded_bytes_ += slice.bytes;
+  encoded_bytes_ += total_bytes(out);
   const Message& message = open_.slot->message;
   switch (message.kind) {
     case Collective::all_gather:
@@ -248,7 +245,7 @@ bool SlotWire::inspect() {
 /// Lists the i-th payload of a message for its header.
 void SlotWire::cover(const Bytes& payload, size_t i) {
   if (i == 0) data_.fronts.push_back(payload.data - kHeaderBytes);
-  data_.covered.push_back(as_const(payload));
+  data_.covered.push_back(payload);
 }
 
 void SlotWire::check() {

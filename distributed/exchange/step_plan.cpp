@@ -31,9 +31,7 @@ std::vector<Message> messages_of(const Compressor& compressor, const UnitSpec& s
 /// Decides by the messages of rank 0, which sends most, so that all ranks decide alike.
 bool sends_more_than_dense(const Compressor& compressor, const UnitSpec& spec, int64_t raw_bytes,
                            StepInfo info, std::span<const Message> own) {
-  const bool pairs = std::any_of(own.begin(), own.end(), [](const Message& message) {
-    return message.kind == Collective::pair;
-  });
+  const bool pairs = std::ranges::count(own, Collective::pair, &Message::kind) > 0;
   if (!pairs) return sends_more_than_dense(own, raw_bytes, info.ranks);
   info.rank = 0;
   return sends_more_than_dense(messages_of(compressor, spec, info), raw_bytes, info.ranks);
@@ -92,8 +90,7 @@ bool StepPlan::make(const StepInfo& info) {
 }
 
 int StepPlan::compressed_units() const {
-  return static_cast<int>(std::count_if(
-      rounds_.begin(), rounds_.end(), [](const UnitRounds& rounds) { return rounds.compressed; }));
+  return static_cast<int>(std::ranges::count(rounds_, true, &UnitRounds::compressed));
 }
 
 /// Number of workers that engaged the unit. Its segments can differ only after a checkpoint of

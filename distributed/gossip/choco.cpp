@@ -26,7 +26,6 @@ class Choco final : public GossipMethod {
     return {.gradient = x, .kept = own[kKnown], .gain = scale, .tracks = true};
   }
   bool contracts() const override { return true; }
-  Intake intake(int64_t) const override { return {}; }
   void mix(const GossipArenas& a, int64_t) override {
     parallel_for(a.stream, a.numel, Pull{a.x, a.own[kPull], step_});
   }

@@ -25,7 +25,6 @@ class Dcd final : public GossipMethod {
   void after_telling(const GossipArenas& a) override {
     parallel_for(a.stream, a.numel, CopyInto{a.own[kKnown], a.x});
   }
-  Intake intake(int64_t) const override { return {}; }
   void mix(const GossipArenas& a, int64_t) override {
     parallel_for(a.stream, a.numel, Pull{a.x, a.own[kPull], 1.0f});
   }

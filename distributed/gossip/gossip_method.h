@@ -43,7 +43,7 @@ class GossipMethod {
   /// Called when everything is encoded; only if steps_by_what_it_tells().
   virtual void after_telling(const GossipArenas&) {}
   /// The intake of the messages about update t; t counts from 1.
-  virtual Intake intake(int64_t t) const = 0;
+  virtual Intake intake(int64_t /*t*/) const { return {}; }
   /// Called when all messages are decoded. x holds the weights that forward reads.
   virtual void after_hearing(const GossipArenas&) {}
   /// Called after the optimizer's update t, which moved x from x_t. Applies what was heard to x.

@@ -1,6 +1,7 @@
 #include "distributed/gossip/told_unit.h"
 
-#include "core/loops/parallel.h"
+#include "compression/slices.h"
+#include "core/loops/parallel_rows.h"
 
 namespace wisp {
 namespace {
@@ -65,12 +66,9 @@ void ToldUnit::decode(Context& context, Unit& unit, const StepInfo& info, int,
   const Code& code = code_for(unit.spec, info);
   const Intake intake = method_->intake(info.applied);
   const Tensor& arena = unit.state->tensors[0];
-  if (intake.keep != 1.0) {
-    for (const Field& field : unit.spec.fields)
-      for (const Slice& slice : field.slices)
-        parallel_for(context.stream, slice.numel,
-                     Keep{arena.data<float>() + slice.offset, static_cast<float>(intake.keep)});
-  }
+  if (intake.keep != 1.0)
+    parallel_for_ranges(context.stream, ranges_of(unit.spec),
+                        Keep{arena.data<float>(), static_cast<float>(intake.keep)});
   const double gain = intake.gain * scale_of(code, unit.spec);
   for (const Payload& payload : payloads) {
     const double weight =

@@ -37,7 +37,7 @@ struct ReduceBlocks {
   Kernel kernel;
   Part* part;
   typename Kernel::Value* partial;
-  RowTable<SliceRow> table;
+  RowTable<SliceRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SliceRow row = table.row_of(item);
     const int64_t block = parallel::reduce_block(row.numel);
@@ -69,7 +69,7 @@ struct CombineSlices {
   Finish finish;
   const Part* part;
   Value* partial;
-  RowTable<FieldRow> table;
+  RowTable<FieldRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const FieldRow& row = table.row[item];
     const Part* of = part + row.slice;
@@ -128,42 +128,32 @@ void reduce_fields(const Stream& stream, std::span<const Field> fields, const Ke
                    const FieldPartials<typename Kernel::Value>& scratch, const Finish& finish,
                    Items items = {}) {
   using namespace field_reduce;
-  parallel_rows<SliceRow>(
-      stream,
-      [&](const auto& put) {
-        SliceRow row{};
-        for (const Field& field : fields) {
-          for (const Slice& slice : field.slices) {
-            const Slice of = items(slice);
-            row.begin = of.offset;
-            row.numel = of.numel;
-            const int64_t partials = SliceRow::partials(of.numel);
-            put(row, partials);
-            ++row.slice;
-            row.partial += partials;
-          }
-        }
-      },
-      [&](const auto& table) {
-        return ReduceBlocks<Kernel>{kernel, scratch.part, scratch.partial, table};
-      },
-      parallel::reduce_block(0));
-  parallel_rows<FieldRow>(
-      stream,
-      [&](const auto& put) {
-        FieldRow row{};
-        for (const Field& field : fields) {
-          row.numel = field.numel;
-          row.slices = std::ssize(field.slices);
-          put(row, 1);
-          ++row.field;
-          row.slice += row.slices;
-        }
-      },
-      [&](const auto& table) {
-        return CombineSlices<Kernel, Finish>{kernel, finish, scratch.part, scratch.partial, table};
-      },
-      1);
+  const ReduceBlocks<Kernel> reduce{kernel, scratch.part, scratch.partial};
+  parallel_rows(stream, reduce, parallel::reduce_block(0), [&](const auto& put) {
+    SliceRow row{};
+    for (const Field& field : fields) {
+      for (const Slice& slice : field.slices) {
+        const Slice of = items(slice);
+        row.begin = of.offset;
+        row.numel = of.numel;
+        const int64_t partials = SliceRow::partials(of.numel);
+        put(row, partials);
+        ++row.slice;
+        row.partial += partials;
+      }
+    }
+  });
+  const CombineSlices<Kernel, Finish> combine{kernel, finish, scratch.part, scratch.partial};
+  parallel_rows(stream, combine, 1, [&](const auto& put) {
+    FieldRow row{};
+    for (const Field& field : fields) {
+      row.numel = field.numel;
+      row.slices = std::ssize(field.slices);
+      put(row, 1);
+      ++row.field;
+      row.slice += row.slices;
+    }
+  });
 }
 
 /// The largest magnitude in a source.

@@ -94,7 +94,7 @@ struct SendBlocks {
   float most;
   const uint32_t* all_ids;
   Value* all_values;
-  RowTable<PartRow> table;
+  RowTable<PartRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const PartRow& row = table.row_of(item);
     const BlockPart part = row.part;
@@ -125,7 +125,7 @@ struct AddBlocks {
   float weight;
   float* into;
   Complaints complaints;
-  RowTable<PartRow> table;
+  RowTable<PartRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const PartRow& row = table.row_of(item);
     const BlockPart part = row.part;
@@ -206,9 +206,8 @@ class BlockTopk final : public Code {
     with_wire_type(options_.values, [&](auto type) {
       using Value = decltype(type);
       const float most = largest_summand<Value>(options_.shared ? info.summands : 1);
-      each_part_of(context.stream, spec, info, [&](const auto& table) {
-        return SendBlocks<Value>{source, most, ids, reinterpret_cast<Value*>(values), table};
-      });
+      over_parts(context.stream, spec, info,
+                 SendBlocks<Value>{source, most, ids, reinterpret_cast<Value*>(values)});
     });
   }
 
@@ -225,14 +224,9 @@ class BlockTopk final : public Code {
     if (!add) parallel_for_ranges(context.stream, ranges_of(spec), ZeroAll{into.data<float>()});
     with_wire_type(options_.values, [&](auto type) {
       using Value = decltype(type);
-      each_part_of(context.stream, spec, info, [&](const auto& table) {
-        return AddBlocks<Value>{ids,
-                                reinterpret_cast<const Value*>(values),
-                                weight,
-                                into.data<float>(),
-                                payload.complaints(),
-                                table};
-      });
+      over_parts(context.stream, spec, info,
+                 AddBlocks<Value>{ids, reinterpret_cast<const Value*>(values), weight,
+                                  into.data<float>(), payload.complaints()});
     });
   }
 
@@ -253,27 +247,23 @@ class BlockTopk final : public Code {
     fields.finish();
   }
 
-  /// Runs the kernel kernel_of(table) over all kept blocks, part by part.
-  template <class KernelOf>
-  void each_part_of(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
-                    const KernelOf& kernel_of) const {
-    parallel_rows<PartRow>(
-        stream,
-        [&](const auto& put) {
-          int64_t id = 0, value = 0;
-          for (size_t f = 0; f < spec.fields.size(); ++f) {
-            const Field& field = spec.fields[f];
-            const Blocks blocks(field, options_.block_size, info.ratio);
-            each_part(field, blocks, [&](const BlockPart& part) {
-              put({0, part, static_cast<int64_t>(f), field.numel, blocks.count, blocks.kept, id,
-                   value},
-                  (blocks.kept + PartRow::kBlocks - 1) / PartRow::kBlocks);
-            });
-            id += blocks.kept;
-            value += blocks.kept * blocks.size;
-          }
-        },
-        kernel_of, PartRow::kBlocks * options_.block_size);
+  /// Runs the kernel over all kept blocks, part by part.
+  template <class Kernel>
+  void over_parts(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
+                  const Kernel& kernel) const {
+    parallel_rows(stream, kernel, PartRow::kBlocks * options_.block_size, [&](const auto& put) {
+      int64_t id = 0, value = 0;
+      for (size_t f = 0; f < spec.fields.size(); ++f) {
+        const Field& field = spec.fields[f];
+        const Blocks blocks(field, options_.block_size, info.ratio);
+        each_part(field, blocks, [&](const BlockPart& part) {
+          put({0, part, static_cast<int64_t>(f), field.numel, blocks.count, blocks.kept, id, value},
+              (blocks.kept + PartRow::kBlocks - 1) / PartRow::kBlocks);
+        });
+        id += blocks.kept;
+        value += blocks.kept * blocks.size;
+      }
+    });
   }
 
   /// Bytes of the parts of a unit; `select` is a selection's scratch.

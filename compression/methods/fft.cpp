@@ -95,7 +95,7 @@ struct Gather {
   struct Shared {};
   Source source;
   float* x;
-  RowTable<PieceRow> table;
+  RowTable<PieceRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const PieceRow row = table.row_of(item);
     const auto scale = static_cast<float>(row.scale);
@@ -111,7 +111,7 @@ struct Sent {
   struct Shared {};
   Source source;
   const float* x;
-  RowTable<PieceRow> table;
+  RowTable<PieceRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const PieceRow row = table.row_of(item);
     const auto scale = static_cast<float>(row.scale);
@@ -125,7 +125,7 @@ struct Leave {
   float weight;
   bool add;
   float* arena;
-  RowTable<PieceRow> table;
+  RowTable<PieceRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const PieceRow row = table.row_of(item);
     const float scale = weight * static_cast<float>(row.scale);
@@ -164,9 +164,7 @@ class FftCode final : public Code {
     const Payload payload{info.rank, outlet.data, bytes(spec, info)};
     each_group(spec, info, [&](const Group& group, int64_t at) {
       const auto scratch = lay_out<FftScratch>(memory, group);
-      over_pieces(stream, group, true, [&](const auto& table) {
-        return Gather{source, scratch.x, table};
-      });
+      over_pieces(stream, group, true, Gather{source, scratch.x});
       group.each([&](int64_t i, int64_t number, int64_t coefficient) {  // step (1)
         context.backend.fft().forward(stream, group.size[i], scratch.x + number,
                                       scratch.spectra + 2 * coefficient);
@@ -174,9 +172,7 @@ class FftCode final : public Code {
       pack_spectra(stream, group.spectra(), scratch.spectra, outlet.data + at, scratch.wire);
       if (!source.kept) return;
       add_and_invert(context, {&payload, 1}, at, group, scratch);
-      over_pieces(stream, group, false, [&](const auto& table) {
-        return Sent{source, scratch.x, table};
-      });
+      over_pieces(stream, group, false, Sent{source, scratch.x});
     });
   }
 
@@ -230,30 +226,25 @@ class FftCode final : public Code {
     }
   }
 
-  /// Runs the kernel kernel_of(table) over the group's slices; forward also over the zeros behind
-  /// each field.
-  template <class KernelOf>
+  /// Runs the kernel over the group's slices; forward also over the zeros behind each field.
+  template <class Kernel>
   static void over_pieces(const Stream& stream, const Group& group, bool forward,
-                          const KernelOf& kernel_of) {
-    parallel_rows<PieceRow>(
-        stream,
-        [&](const auto& put) {
-          group.each([&](int64_t i, int64_t number, int64_t) {
-            const Field& field = *group.field[i];
-            const int64_t size = group.size[i];
-            const double scale = forward ? forward_scale(size) : inverse_scale(size);
-            const auto put_piece = [&](int64_t at, int64_t x, int64_t numel) {
-              const PieceRow row{0, at, x, numel, static_cast<float>(scale)};
-              put(row, (numel + PieceRow::kChunk - 1) / PieceRow::kChunk);
-            };
-            each_slice(field, [&](const Slice& slice, int64_t position) {
-              put_piece(slice.offset, number + position, slice.numel);
-            });
-            if (forward && field.numel < size)
-              put_piece(-1, number + field.numel, size - field.numel);
-          });
-        },
-        kernel_of, PieceRow::kChunk);
+                          const Kernel& kernel) {
+    parallel_rows(stream, kernel, PieceRow::kChunk, [&](const auto& put) {
+      group.each([&](int64_t i, int64_t number, int64_t) {
+        const Field& field = *group.field[i];
+        const int64_t size = group.size[i];
+        const double scale = forward ? forward_scale(size) : inverse_scale(size);
+        const auto put_piece = [&](int64_t at, int64_t x, int64_t numel) {
+          const PieceRow row{0, at, x, numel, static_cast<float>(scale)};
+          put(row, (numel + PieceRow::kChunk - 1) / PieceRow::kChunk);
+        };
+        each_slice(field, [&](const Slice& slice, int64_t position) {
+          put_piece(slice.offset, number + position, slice.numel);
+        });
+        if (forward && field.numel < size) put_piece(-1, number + field.numel, size - field.numel);
+      });
+    });
   }
 
   /// Steps (4) and (5): adds the spectra of a group, which begins at byte `at` of each payload, and
@@ -280,9 +271,7 @@ class FftCode final : public Code {
     each_group(spec, info, [&](const Group& group, int64_t at) {
       const auto scratch = lay_out<FftScratch>(memory, group);
       add_and_invert(context, payloads, at, group, scratch);
-      over_pieces(context.stream, group, false, [&](const auto& table) {
-        return Leave{scratch.x, weight, add, into.data<float>(), table};
-      });
+      over_pieces(context.stream, group, false, Leave{scratch.x, weight, add, into.data<float>()});
     });
   }
 

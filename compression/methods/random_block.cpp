@@ -91,7 +91,7 @@ struct SendDrawnBlocks {
   bool of_sum;
   float most;
   Value* out;
-  RowTable<BlockRow> table;
+  RowTable<BlockRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const BlockRow& row = table.row_of(item);
     const int64_t from = row.from(item);
@@ -113,7 +113,7 @@ struct ReceiveBlocks {
   float weight;
   bool add;
   float* into;
-  RowTable<BlockRow> table;
+  RowTable<BlockRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const BlockRow& row = table.row_of(item);
     team.each(row.count(item),
@@ -144,10 +144,9 @@ class RandomBlock final : public DrawnCode {
     with_wire_type(draws.values(), [&](auto type) {
       using Value = decltype(type);
       const float most = largest_summand<Value>(draws.summands());
-      each_block(stream, draws, [&](const auto& table) {
-        return SendDrawnBlocks<Value>{source, source.accumulates() && !source.masked, most,
-                                      reinterpret_cast<Value*>(values), table};
-      });
+      over_blocks(stream, draws,
+                  SendDrawnBlocks<Value>{source, source.accumulates() && !source.masked, most,
+                                         reinterpret_cast<Value*>(values)});
     });
   }
   void decode_drawn(const Stream& stream, const Draws& draws, const std::byte* values, float weight,
@@ -155,28 +154,24 @@ class RandomBlock final : public DrawnCode {
     if (!add) for_rest(stream, draws, ZeroAll{into.data<float>()});
     with_wire_type(draws.values(), [&](auto type) {
       using Value = decltype(type);
-      each_block(stream, draws, [&](const auto& table) {
-        return ReceiveBlocks<Value>{reinterpret_cast<const Value*>(values), weight, add,
-                                    into.data<float>(), table};
-      });
+      over_blocks(stream, draws,
+                  ReceiveBlocks<Value>{reinterpret_cast<const Value*>(values), weight, add,
+                                       into.data<float>()});
     });
   }
 
  private:
-  template <class KernelOf>
-  static void each_block(const Stream& stream, const Draws& draws, const KernelOf& kernel_of) {
-    parallel_rows<BlockRow>(
-        stream,
-        [&](const auto& put) {
-          draws.each([&](const Draw& draw, int64_t first) {
-            each_piece(draw.field, draw.start(), draw.kept,
-                       [&](int64_t offset, int64_t at, int64_t numel) {
-                         const RangeRow piece{offset, offset + numel};
-                         put({piece, first + at, draw.scale}, piece.chunks());
-                       });
-          });
-        },
-        kernel_of, RangeRow::kChunk);
+  template <class Kernel>
+  static void over_blocks(const Stream& stream, const Draws& draws, const Kernel& kernel) {
+    parallel_rows(stream, kernel, RangeRow::kChunk, [&](const auto& put) {
+      draws.each([&](const Draw& draw, int64_t first) {
+        each_piece(draw.field, draw.start(), draw.kept,
+                   [&](int64_t offset, int64_t at, int64_t numel) {
+                     const RangeRow piece{offset, offset + numel};
+                     put({piece, first + at, draw.scale}, piece.chunks());
+                   });
+      });
+    });
   }
   /// Runs kernel(i) for the elements outside the blocks.
   template <class Kernel>

@@ -64,7 +64,7 @@ struct SendDrawn {
   Source source;
   float most;
   Value* out;
-  RowTable<Piece> table;
+  RowTable<Piece> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const Piece piece = table.row_of(item);
     const int64_t from = piece.from(item);
@@ -85,7 +85,7 @@ struct AddDrawn {
   const Value* in;
   float weight;
   float* into;
-  RowTable<Piece> table;
+  RowTable<Piece> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const Piece piece = table.row_of(item);
     const int64_t from = piece.from(item);
@@ -113,9 +113,7 @@ class RandomK final : public DrawnCode {
       using Value = decltype(type);
       auto* out = reinterpret_cast<Value*>(values);
       const float most = largest_summand<Value>(draws.summands());
-      each_piece_of(stream, draws, [&](const auto& table) {
-        return SendDrawn<Value>{source, most, out, table};
-      });
+      over_pieces(stream, draws, SendDrawn<Value>{source, most, out});
     });
   }
   void decode_drawn(const Stream& stream, const Draws& draws, const std::byte* values, float weight,
@@ -124,30 +122,25 @@ class RandomK final : public DrawnCode {
     with_wire_type(draws.values(), [&](auto type) {
       using Value = decltype(type);
       const auto* in = reinterpret_cast<const Value*>(values);
-      each_piece_of(stream, draws, [&](const auto& table) {
-        return AddDrawn<Value>{in, weight, into.data<float>(), table};
-      });
+      over_pieces(stream, draws, AddDrawn<Value>{in, weight, into.data<float>()});
     });
   }
 
  private:
   /// If a stratum lies in two pieces, both visit it, and one of them has its element.
-  template <class KernelOf>
-  static void each_piece_of(const Stream& stream, const Draws& draws, const KernelOf& kernel_of) {
-    parallel_rows<Piece>(
-        stream,
-        [&](const auto& put) {
-          draws.each([&](const Draw& draw, int64_t at) {
-            const int64_t d = draw.field.numel;
-            const Strata strata(draw.dither, d, draw.kept);
-            each_piece(draw.field, draw.start(), d, [&](int64_t offset, int64_t x, int64_t numel) {
-              const int64_t last = x + numel - 1;
-              const RangeRow touched{strata.stratum_of(x), strata.stratum_of(last) + 1};
-              put({touched, strata, x, last, offset, at, draw.scale}, touched.chunks());
-            });
-          });
-        },
-        kernel_of, RangeRow::kChunk);
+  template <class Kernel>
+  static void over_pieces(const Stream& stream, const Draws& draws, const Kernel& kernel) {
+    parallel_rows(stream, kernel, RangeRow::kChunk, [&](const auto& put) {
+      draws.each([&](const Draw& draw, int64_t at) {
+        const int64_t d = draw.field.numel;
+        const Strata strata(draw.dither, d, draw.kept);
+        each_piece(draw.field, draw.start(), d, [&](int64_t offset, int64_t x, int64_t numel) {
+          const int64_t last = x + numel - 1;
+          const RangeRow touched{strata.stratum_of(x), strata.stratum_of(last) + 1};
+          put({touched, strata, x, last, offset, at, draw.scale}, touched.chunks());
+        });
+      });
+    });
   }
 };
 

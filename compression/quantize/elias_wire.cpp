@@ -9,29 +9,59 @@
 namespace wisp {
 namespace {
 
-/// Encodes a slice, one call per chunk, each into its own slot.
-struct EncodeChunk {
+WISP_HD inline int64_t chunks_per_team(int64_t run) {
+  constexpr int64_t kTeamElements = 1 << 15;
+  return run < kTeamElements ? kTeamElements / run : 1;
+}
+
+/// A slice for kernels. One team takes several of its chunks.
+struct CodedSliceRow {
+  int64_t first_item, chunk, chunks;  // index of its first chunk in the unit; their number
+  int64_t field, offset, position, numel;
+  Dither dither;
+
+  /// visit(c) for each of an item's chunks of `run` elements; c counts the slice's chunks.
+  template <class Visit>
+  WISP_HD void each_chunk(const Team& team, int64_t item, int64_t run, const Visit& visit) const {
+    const int64_t each = chunks_per_team(run);
+    const int64_t first = (item - first_item) * each;
+    const int64_t left = chunks - first;
+    team.each(left < each ? left : each, [&](int64_t c) { visit(first + c); });
+  }
+};
+
+/// Encodes each chunk into its own slot.
+struct EncodeSlices {
+  struct Shared {};
   Source source;
-  Rounding rounding;
-  const Grid* field;  // null: each chunk has its own scale
+  const Grid* fields;  // null: each chunk has its own scale
   Norm norm;
   int levels;
   int64_t run;  // elements of a chunk
-  int64_t offset, position, numel;
   float* scales;
   std::byte* slots;
   int64_t slot_bytes;
   uint32_t* bytes;
-  WISP_HD void operator()(int64_t c) const {
+  RowTable<CodedSliceRow> table = {};
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const CodedSliceRow row = table.row_of(item);
+    row.each_chunk(team, item, run, [&](int64_t c) { encode(row, c); });
+  }
+
+ private:
+  WISP_HD void encode(const CodedSliceRow& row, int64_t c) const {
+    const int64_t chunk = row.chunk + c;
     const int64_t begin = c * run;
-    const int64_t size = numel - begin < run ? numel - begin : run;
-    const Grid grid = field ? *field : own_grid(begin, size, c);
-    BitWriter bits(slots + c * slot_bytes);
+    const int64_t size = row.numel - begin < run ? row.numel - begin : run;
+    const Grid grid = fields ? fields[row.field] : own_grid(row.offset + begin, size, chunk);
+    const Rounding rounding{row.dither};
+    std::byte* slot = slots + chunk * slot_bytes;
+    BitWriter bits(slot);
     int64_t next = begin;  // index behind the last written element
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
       int32_t level[group::kSize];
       group::by_kind(source, [&](const Source& kind) {
-        levels::take(kind, offset + i, position + i, group::size_at(i, begin + size), grid,
+        levels::take(kind, row.offset + i, row.position + i, group::size_at(i, begin + size), grid,
                      rounding, [&](int64_t j, int32_t here) { level[j] = here; });
       });
       for (int64_t j = 0; j < group::kSize; ++j) {
@@ -45,15 +75,12 @@ struct EncodeChunk {
       }
     }
     bits.finish();
-    bytes[c] = static_cast<uint32_t>(bits.end() - (slots + c * slot_bytes));
+    bytes[chunk] = static_cast<uint32_t>(bits.end() - slot);
   }
-
- private:
-  WISP_HD Grid own_grid(int64_t begin, int64_t size, int64_t c) const {
-    const double scale = group::by_kind(source, [&](const Source& kind) {
-      return levels::scale_of(kind, offset + begin, size, norm);
-    });
-    return levels::sent_grid(scale, levels, scales + c);
+  WISP_HD Grid own_grid(int64_t at, int64_t size, int64_t chunk) const {
+    const double scale = group::by_kind(
+        source, [&](const Source& kind) { return levels::scale_of(kind, at, size, norm); });
+    return levels::sent_grid(scale, levels, scales + chunk);
   }
 };
 
@@ -85,92 +112,11 @@ struct CopyChunk {
   }
 };
 
-/// Decodes a slice, one call per chunk.
-struct DecodeChunk {
-  const uint32_t* end;  // ends of all chunks
-  int64_t all, first;   // number of all chunks; index of the slice's first chunk
-  int64_t before;       // bytes of the payload before the stream
-  const std::byte* in;
-  int64_t bytes;
-  const float* scales;
-  int64_t stride;  // step from chunk to chunk in `scales`
-  int levels;
-  int64_t run, numel;
-  float weight;
-  bool add;
-  float* into;
-  int64_t field;
-  Complaints complaints;
-  WISP_HD void operator()(int64_t c) const {
-    const int64_t at = c * run;
-    const int64_t size = numel - at < run ? numel - at : run;
-    if (!add) {
-      for (int64_t i = 0; i < size; ++i) into[at + i] = 0.0f;
-    }
-    const int64_t from = first + c > 0 ? end[first + c - 1] : 0;
-    const int64_t to = end[first + c];
-    if (first + c == all - 1 && to != bytes)
-      complaints.add(Wrong::end, field, before + 4 * all + to);
-    if (from > to || to > bytes) return complaints.add(Wrong::code, field, first + c);
-    const float step = Grid::of(static_cast<double>(scales[c * stride]), levels).step;
-    BitReader bits(in + from, in + to);
-    int64_t next = 0;
-    while (!bits.at_padding()) {
-      const uint32_t gap = bits.omega();
-      const bool negative = bits.take(1) == 1;
-      const uint32_t magnitude = bits.omega();
-      next += gap;
-      if (bits.left() < 0 || gap == 0 || magnitude == 0 || next > size ||
-          magnitude > static_cast<uint32_t>(levels))
-        return complaints.add(Wrong::code, field, first + c);
-      const float value = static_cast<float>(magnitude) * step;
-      into[at + next - 1] += weight * (negative ? -value : value);
-    }
-  }
-};
-
-/// A slice for kernels. One team takes several of its chunks.
-struct CodedSliceRow {
-  int64_t first_item, chunk, chunks;
-  int64_t field, offset, position, numel;
-  Dither dither;
-
-  template <class Slice>
-  WISP_HD void each_chunk(const Team& team, int64_t item, int64_t each, const Slice& slice) const {
-    const int64_t first = (item - first_item) * each;
-    const int64_t left = chunks - first;
-    team.each(left < each ? left : each, [&](int64_t c) { slice(first + c); });
-  }
-};
-
-struct EncodeSlices {
-  struct Shared {};
-  Source source;
-  const Grid* fields;
-  Norm norm;
-  int levels;
-  int64_t run;
-  float* scales;
-  std::byte* slots;
-  int64_t slot_bytes;
-  uint32_t* bytes;
-  int64_t each;  // chunks per team
-  RowTable<CodedSliceRow> table;
-  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const CodedSliceRow& row = table.row_of(item);
-    const int64_t chunk = row.chunk;
-    row.each_chunk(team, item, each,
-                   EncodeChunk{source, Rounding{row.dither}, fields ? fields + row.field : nullptr,
-                               norm, levels, run, row.offset, row.position, row.numel,
-                               fields ? nullptr : scales + chunk, slots + chunk * slot_bytes,
-                               slot_bytes, bytes + chunk});
-  }
-};
-
 struct DecodeSlices {
   struct Shared {};
-  const uint32_t* end;
-  int64_t all, before;
+  const uint32_t* end;  // ends of all chunks
+  int64_t all;          // number of all chunks
+  int64_t before;       // bytes of the payload before the stream
   const std::byte* in;
   int64_t bytes;
   const float* scales;
@@ -180,41 +126,61 @@ struct DecodeSlices {
   float weight;
   float* arena;
   Complaints complaints;
-  int64_t each;  // chunks per team
-  RowTable<CodedSliceRow> table;
+  RowTable<CodedSliceRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const CodedSliceRow& row = table.row_of(item);
-    row.each_chunk(
-        team, item, each,
-        DecodeChunk{end, all, row.chunk, before, in, bytes,
-                    scales + (grouped ? row.chunk : row.field), grouped ? 1 : 0, levels, run,
-                    row.numel, weight, add, arena + row.offset, row.field, complaints});
+    const CodedSliceRow row = table.row_of(item);
+    row.each_chunk(team, item, run, [&](int64_t c) { decode(row, c); });
+  }
+
+ private:
+  WISP_HD void decode(const CodedSliceRow& row, int64_t c) const {
+    const int64_t chunk = row.chunk + c;
+    const int64_t size = row.numel - c * run < run ? row.numel - c * run : run;
+    float* into = arena + row.offset + c * run;
+    if (!add) {
+      for (int64_t i = 0; i < size; ++i) into[i] = 0.0f;
+    }
+    const int64_t from = chunk > 0 ? end[chunk - 1] : 0;
+    const int64_t to = end[chunk];
+    if (chunk == all - 1 && to != bytes)
+      complaints.add(Wrong::end, row.field, before + 4 * all + to);
+    if (from > to || to > bytes) return complaints.add(Wrong::code, row.field, chunk);
+    const float scale = scales[grouped ? chunk : row.field];
+    const float step = Grid::of(static_cast<double>(scale), levels).step;
+    BitReader bits(in + from, in + to);
+    int64_t next = 0;
+    while (!bits.at_padding()) {
+      const uint32_t gap = bits.omega();
+      const bool negative = bits.take(1) == 1;
+      const uint32_t magnitude = bits.omega();
+      next += gap;
+      if (bits.left() < 0 || gap == 0 || magnitude == 0 || next > size ||
+          magnitude > static_cast<uint32_t>(levels))
+        return complaints.add(Wrong::code, row.field, chunk);
+      const float value = static_cast<float>(magnitude) * step;
+      into[next - 1] += weight * (negative ? -value : value);
+    }
   }
 };
 
-constexpr int64_t kTeamElements = 1 << 15;
-
-/// Runs the kernel kernel_of(table, each) over all slices, with `each` chunks per item.
-template <class KernelOf>
-void each_slice_at_once(const Stream& stream, const UnitSpec& spec, int64_t run,
-                        const StepInfo* info, const KernelOf& kernel_of) {
-  const int64_t each = std::max(kTeamElements / run, int64_t{1});
-  parallel_rows<CodedSliceRow>(
-      stream,
-      [&](const auto& put) {
-        CodedSliceRow row{};
-        each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
-          row.chunks = (slice.numel + run - 1) / run;
-          row.field = static_cast<int64_t>(f);
-          row.offset = slice.offset;
-          row.position = position;
-          row.numel = slice.numel;
-          if (info) row.dither = dither_of(*info, spec.fields[f]);
-          put(row, (row.chunks + each - 1) / each);
-          row.chunk += row.chunks;
-        });
-      },
-      [&](const auto& table) { return kernel_of(table, each); }, each * run);
+/// Runs the kernel over all slices.
+template <class Kernel>
+void over_slices(const Stream& stream, const UnitSpec& spec, int64_t run, const StepInfo* info,
+                 const Kernel& kernel) {
+  const int64_t each = chunks_per_team(run);
+  parallel_rows(stream, kernel, each * run, [&](const auto& put) {
+    CodedSliceRow row{};
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+      row.chunks = (slice.numel + run - 1) / run;
+      row.field = static_cast<int64_t>(f);
+      row.offset = slice.offset;
+      row.position = position;
+      row.numel = slice.numel;
+      if (info) row.dither = dither_of(*info, spec.fields[f]);
+      put(row, (row.chunks + each - 1) / each);
+      row.chunk += row.chunks;
+    });
+  });
 }
 
 }  // namespace
@@ -253,14 +219,9 @@ void EliasWire::encode(const Stream& stream, const Source& source, const UnitSpe
                        int64_t before, int64_t* used, std::byte* scratch) const {
   auto* end = reinterpret_cast<uint32_t*>(out);
   const int64_t all = chunks(spec), slot_bytes = chunk_bytes(run());
-  each_slice_at_once(stream, spec, run(), &info, [&](const auto& table, int64_t each) {
-    return EncodeSlices{source,      levels.group > 0 ? nullptr : grids,
-                        levels.norm, levels.levels,
-                        run(),       scales,
-                        scratch,     slot_bytes,
-                        end,         each,
-                        table};
-  });
+  over_slices(stream, spec, run(), &info,
+              EncodeSlices{source, levels.group > 0 ? nullptr : grids, levels.norm, levels.levels,
+                           run(), scales, scratch, slot_bytes, end});
   parallel_teams(stream, 1, Ends{end, all, before, used}, all);
   parallel_teams(stream, all, CopyChunk{scratch, slot_bytes, end, out + 4 * all}, run());
 }
@@ -273,23 +234,10 @@ void EliasWire::decode(const Stream& stream, const UnitSpec& spec, const float* 
              payload.from, " has ", bytes, " bytes, expected ", 4 * all, " to ", capacity(spec));
   const std::byte* in = payload.data + before;
   const auto* end = reinterpret_cast<const uint32_t*>(in);
-  each_slice_at_once(stream, spec, run(), nullptr, [&](const auto& table, int64_t each) {
-    return DecodeSlices{end,
-                        all,
-                        before,
-                        in + 4 * all,
-                        bytes - 4 * all,
-                        scales,
-                        levels.group > 0,
-                        add,
-                        levels.levels,
-                        run(),
-                        weight,
-                        arena,
-                        payload.complaints(),
-                        each,
-                        table};
-  });
+  over_slices(
+      stream, spec, run(), nullptr,
+      DecodeSlices{end, all, before, in + 4 * all, bytes - 4 * all, scales, levels.group > 0, add,
+                   levels.levels, run(), weight, arena, payload.complaints()});
 }
 
 }  // namespace wisp

@@ -39,7 +39,7 @@ struct Raise {
   const float* smallests;
   float* thresholds;
   float factor;
-  RowTable<FollowRow> table;
+  RowTable<FollowRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const FollowRow& row = table.row[item];
     const int64_t count = range[row.field].count;
@@ -67,7 +67,7 @@ struct Follow {
   int64_t stride;
   float* thresholds;
   float factor;
-  RowTable<FollowRow> table;
+  RowTable<FollowRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const FollowRow& row = table.row[item];
     const int64_t count = counts[stride * row.field];
@@ -82,18 +82,15 @@ struct Follow {
   }
 };
 
-template <class KernelOf>
-void each_threshold(const Stream& stream, const UnitSpec& spec, const Room& most,
-                    const KernelOf& kernel_of) {
-  parallel_rows<FollowRow>(
-      stream,
-      [&](const auto& put) {
-        for (int64_t f = 0; f < std::ssize(spec.fields); ++f) {
-          const Field& field = spec.fields[static_cast<size_t>(f)];
-          put({0, f, kept_count(most.ratio, field.numel), most.of(field)}, 1);
-        }
-      },
-      kernel_of, 1);
+template <class Kernel>
+void over_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
+                     const Kernel& kernel) {
+  parallel_rows(stream, kernel, 1, [&](const auto& put) {
+    for (int64_t f = 0; f < std::ssize(spec.fields); ++f) {
+      const Field& field = spec.fields[static_cast<size_t>(f)];
+      put({0, f, kept_count(most.ratio, field.numel), most.of(field)}, 1);
+    }
+  });
 }
 
 }  // namespace
@@ -107,9 +104,8 @@ void measure_list(const Stream& stream, const UnitSpec& spec, const Room& room,
 void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
                       const SparseList& list, const float* smallest, double factor,
                       float* thresholds) {
-  each_threshold(stream, spec, most, [&](const auto& table) {
-    return Raise{list.range, smallest, thresholds, static_cast<float>(factor), table};
-  });
+  over_thresholds(stream, spec, most,
+                  Raise{list.range, smallest, thresholds, static_cast<float>(factor)});
 }
 
 void set_thresholds(const Stream& stream, const UnitSpec& spec, const float* smallest, bool all,
@@ -119,9 +115,8 @@ void set_thresholds(const Stream& stream, const UnitSpec& spec, const float* sma
 
 void follow_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
                        const int64_t* count, int64_t stride, double factor, float* thresholds) {
-  each_threshold(stream, spec, most, [&](const auto& table) {
-    return Follow{count, stride, thresholds, static_cast<float>(factor), table};
-  });
+  over_thresholds(stream, spec, most,
+                  Follow{count, stride, thresholds, static_cast<float>(factor)});
 }
 
 }  // namespace wisp

@@ -46,7 +46,7 @@ struct ProposeCuts {
   const int64_t* cuts;
   bool counts;
   int64_t* out;
-  RowTable<RegionRow> table;
+  RowTable<RegionRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const RegionRow& row = table.row[item];
     const Range range = list.range[row.field];
@@ -65,7 +65,7 @@ struct AdoptCuts {
   const int64_t* sums;
   int64_t summands;
   int64_t* cuts;
-  RowTable<RegionRow> table;
+  RowTable<RegionRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const RegionRow& row = table.row[item];
     const int64_t* sum = sums + kCutWords * row.field;
@@ -88,7 +88,7 @@ struct TakeParts {
   int64_t ranks, fields;
   SparseList into;
   Range* part;  // indexed by region, then by field
-  RowTable<RegionRow> table;
+  RowTable<RegionRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const RegionRow& row = table.row[item];
     const Range range = from.range[row.field];
@@ -118,61 +118,45 @@ struct TakeParts {
   }
 };
 
-/// Runs a kernel over the fields. row_of(field, row) completes the row of a field.
-template <class RowOf, class KernelOf>
-void each_field(const Stream& stream, const UnitSpec& spec, const RowOf& row_of,
-                const KernelOf& kernel_of, int64_t elements) {
-  parallel_rows<RegionRow>(
-      stream,
-      [&](const auto& put) {
-        RegionRow row{};
-        for (const Field& field : spec.fields) {
-          row.numel = field.numel;
-          row_of(field, row);
-          put(row, 1);
-          ++row.field;
-        }
-      },
-      kernel_of, elements);
+/// Runs a kernel over the fields. complete(field, row) completes the row of a field.
+template <class Kernel, class Complete>
+void over_fields(const Stream& stream, const UnitSpec& spec, const Kernel& kernel, int64_t elements,
+                 const Complete& complete) {
+  parallel_rows(stream, kernel, elements, [&](const auto& put) {
+    RegionRow row{};
+    for (const Field& field : spec.fields) {
+      row.numel = field.numel;
+      complete(field, row);
+      put(row, 1);
+      ++row.field;
+    }
+  });
 }
 
 }  // namespace
 
 void propose_cuts(const Stream& stream, const UnitSpec& spec, const SparseList& list, bool counts,
                   const int64_t* cuts, int64_t* out) {
-  each_field(
-      stream, spec, [](const Field&, RegionRow&) {},
-      [&](const auto& table) {
-        return ProposeCuts{list, cuts, counts, out, table};
-      },
-      kCutWords);
+  over_fields(stream, spec, ProposeCuts{list, cuts, counts, out}, kCutWords,
+              [](const Field&, RegionRow&) {});
 }
 
 void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, int summands,
                 int64_t* cuts) {
-  each_field(
-      stream, spec, [](const Field&, RegionRow&) {},
-      [&](const auto& table) {
-        return AdoptCuts{sum, summands, cuts, table};
-      },
-      kCutWords);
+  over_fields(stream, spec, AdoptCuts{sum, summands, cuts}, kCutWords,
+              [](const Field&, RegionRow&) {});
 }
 
 void take_parts(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
                 const SparseList& from, const Room& room, const Room& part_room,
                 const int64_t* cuts, const SparseList& into, Range* part) {
   const auto fields = std::ssize(spec.fields);
-  each_field(
-      stream, spec,
-      [&](const Field& field, RegionRow& row) {
-        const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-        row.limit = part_room.of(field);
-        row.start = random.bits(2);
-      },
-      [&](const auto& table) {
-        return TakeParts{from, cuts, info.ranks, fields, into, part, table};
-      },
-      room.of(spec) / fields);
+  over_fields(stream, spec, TakeParts{from, cuts, info.ranks, fields, into, part},
+              room.of(spec) / fields, [&](const Field& field, RegionRow& row) {
+                const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
+                row.limit = part_room.of(field);
+                row.start = random.bits(2);
+              });
 }
 
 }  // namespace wisp

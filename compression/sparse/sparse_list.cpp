@@ -21,7 +21,7 @@ struct AddEntries {
   bool common;  // add only the entries that `among` has too
   float weight;
   float* arena;
-  RowTable<AddRow> table;
+  RowTable<AddRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const AddRow& row = table.row_of(item);
     const Range range = list.range[row.field];
@@ -72,7 +72,7 @@ struct Interleave {
   struct Shared {};
   SparseList a, b;
   Merging scratch;
-  RowTable<MergeRow> table;
+  RowTable<MergeRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const MergeRow& row = table.row_of(item);
     const Range of_a = a.range[row.field], of_b = b.range[row.field];
@@ -112,7 +112,7 @@ struct JoinEqual {
   struct Shared {};
   SparseList a, b, into;
   Merging scratch;
-  RowTable<MergeRow> table;
+  RowTable<MergeRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const MergeRow& row = table.row[item];
     const uint32_t* position = scratch.position + row.both;
@@ -145,7 +145,7 @@ struct Split {
   SparseList from, kept, rest;
   bool with_rest;
   uint32_t* magnitudes;
-  RowTable<SplitRow> table;
+  RowTable<SplitRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, select::Digits& digits) const {
     const SplitRow& row = table.row[item];
     const int64_t f = row.field;
@@ -245,19 +245,14 @@ namespace {
 /// Adds a list to an arena; with `among`, only the entries that it has too.
 void add(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
          const SparseList* among, float weight, float* arena) {
-  parallel_rows<AddRow>(
-      stream,
-      [&](const auto& put) {
-        each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
-          const int64_t most = std::min(room.of(spec.fields[f]), slice.numel);
-          put({0, static_cast<int64_t>(f), position, slice.numel, slice.offset},
-              select::tiles_of(most));
-        });
-      },
-      [&](const auto& table) {
-        return AddEntries{list, among ? *among : list, among != nullptr, weight, arena, table};
-      },
-      select::kTile);
+  const AddEntries adds{list, among ? *among : list, among != nullptr, weight, arena};
+  parallel_rows(stream, adds, select::kTile, [&](const auto& put) {
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+      const int64_t most = std::min(room.of(spec.fields[f]), slice.numel);
+      put({0, static_cast<int64_t>(f), position, slice.numel, slice.offset},
+          select::tiles_of(most));
+    });
+  });
 }
 
 }  // namespace
@@ -294,18 +289,9 @@ void merge_lists(const Stream& stream, const UnitSpec& spec, const SparseList& a
       }
     };
   };
-  parallel_rows<MergeRow>(
-      stream, each_row(true),
-      [&](const auto& table) {
-        return Interleave{a, b, scratch, table};
-      },
-      kMergeTile);
-  parallel_rows<MergeRow>(
-      stream, each_row(false),
-      [&](const auto& table) {
-        return JoinEqual{a, b, into, scratch, table};
-      },
-      entries / std::ssize(spec.fields));
+  parallel_rows(stream, Interleave{a, b, scratch}, kMergeTile, each_row(true));
+  parallel_rows(stream, JoinEqual{a, b, into, scratch}, entries / std::ssize(spec.fields),
+                each_row(false));
 }
 
 int64_t merge_lists_bytes(const UnitSpec& spec, const Room& a, const Room& b) {
@@ -315,26 +301,22 @@ int64_t merge_lists_bytes(const UnitSpec& spec, const Room& a, const Room& b) {
 void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
                 const SparseList& from, const Room& from_room, const SparseList& kept,
                 const Room& room, const SparseList* rest, std::byte* memory) {
-  auto* magnitudes = reinterpret_cast<uint32_t*>(memory);
-  parallel_rows<SplitRow>(
-      stream,
-      [&](const auto& put) {
-        SplitRow row{};
-        for (const Field& field : spec.fields) {
-          const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-          row.most = from_room.of(field);
-          row.k = std::min(room.of(field), row.most);
-          row.order = {random.below(0, static_cast<uint32_t>(field.numel)), field.numel};
-          put(row, 1);
-          ++row.field;
-          row.kept += room.of(field);
-          row.rest += row.most;
-        }
-      },
-      [&](const auto& table) {
-        return Split{from, kept, rest ? *rest : kept, rest != nullptr, magnitudes, table};
-      },
-      from_room.of(spec) / std::ssize(spec.fields));
+  const Split split{from, kept, rest ? *rest : kept, rest != nullptr,
+                    reinterpret_cast<uint32_t*>(memory)};
+  const int64_t elements = from_room.of(spec) / std::ssize(spec.fields);
+  parallel_rows(stream, split, elements, [&](const auto& put) {
+    SplitRow row{};
+    for (const Field& field : spec.fields) {
+      const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
+      row.most = from_room.of(field);
+      row.k = std::min(room.of(field), row.most);
+      row.order = {random.below(0, static_cast<uint32_t>(field.numel)), field.numel};
+      put(row, 1);
+      ++row.field;
+      row.kept += room.of(field);
+      row.rest += row.most;
+    }
+  });
 }
 
 int64_t split_list_bytes(const UnitSpec& spec, const Room& from) {

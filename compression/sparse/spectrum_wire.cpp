@@ -41,26 +41,23 @@ struct SpectrumWords {
       : max(payload + row.payload), bitmap(max + 1), codes(bitmap + row.wire.bitmap_words()) {}
 };
 
-/// Runs the kernel kernel_of(table) over items(wire) items of each spectrum; `part` numbers the
-/// items of all spectra.
-template <class Items, class KernelOf>
-void over_spectra(const Stream& stream, Spectra spectra, const Items& items,
-                  const KernelOf& kernel_of, int64_t elements) {
-  parallel_rows<SpectrumRow>(
-      stream,
-      [&](const auto& put) {
-        SpectrumRow row{};
-        for (const FieldSpectrum& of : spectra) {
-          row.field = of.field;
-          row.wire = of.wire;
-          put(row, items(of.wire));
-          row.number += 2 * of.wire.coefficients();
-          row.payload += of.wire.bytes() / 4;
-          row.position += of.wire.kept();
-          row.part += items_of(of.wire.coefficients(), kPairs);
-        }
-      },
-      kernel_of, elements);
+/// Runs the kernel over items(wire) items of each spectrum; `part` numbers the items of all
+/// spectra.
+template <class Items, class Kernel>
+void over_spectra(const Stream& stream, Spectra spectra, const Items& items, const Kernel& kernel,
+                  int64_t elements) {
+  parallel_rows(stream, kernel, elements, [&](const auto& put) {
+    SpectrumRow row{};
+    for (const FieldSpectrum& of : spectra) {
+      row.field = of.field;
+      row.wire = of.wire;
+      put(row, items(of.wire));
+      row.number += 2 * of.wire.coefficients();
+      row.payload += of.wire.bytes() / 4;
+      row.position += of.wire.kept();
+      row.part += items_of(of.wire.coefficients(), kPairs);
+    }
+  });
 }
 int64_t one_each(const SpectrumWire&) { return 1; }
 int64_t each_pairs(const SpectrumWire& wire) { return items_of(wire.coefficients(), kPairs); }
@@ -72,7 +69,7 @@ struct FindMax {
   struct Shared {};
   const float* numbers;
   float* part;
-  RowTable<SpectrumRow> table;
+  RowTable<SpectrumRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow& row = table.row_of(item);
     const int64_t at = item - row.first_item;
@@ -89,7 +86,7 @@ struct WriteMax {
   struct Shared {};
   const float* part;
   uint32_t* payload;
-  RowTable<SpectrumRow> table;
+  RowTable<SpectrumRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow& row = table.row[item];
     const int64_t parts = (row.wire.coefficients() + kPairs - 1) / kPairs;
@@ -104,7 +101,7 @@ struct Energy {
   const float* numbers;
   const uint32_t* payload;
   float* energy;
-  RowTable<SpectrumRow> table;
+  RowTable<SpectrumRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow row = table.row_of(item);
     const int64_t first = (item - row.first_item) * kPairs;
@@ -125,7 +122,7 @@ struct WriteBitmap {
   struct Shared {};
   const uint32_t* positions;
   uint32_t* payload;
-  RowTable<SpectrumRow> table;
+  RowTable<SpectrumRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow row = table.row_of(item);
     const int64_t first = (item - row.first_item) * kTile;
@@ -159,7 +156,7 @@ struct WriteCoefficients {
   const float* numbers;
   const uint32_t* positions;
   uint32_t* payload;
-  RowTable<SpectrumRow> table;
+  RowTable<SpectrumRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const {
     const SpectrumRow row = table.row_of(item);
     const int64_t tile = item - row.first_item;
@@ -201,7 +198,7 @@ struct CountBits {
   struct Shared {};
   const uint32_t* payload;
   int64_t* first;
-  RowTable<SpectrumRow> table;
+  RowTable<SpectrumRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow& row = table.row_of(item);
     const int64_t at = item - row.first_item;
@@ -221,7 +218,7 @@ struct Judge {
   const uint32_t* payload;
   int64_t* first;
   Complaints complaints;
-  RowTable<SpectrumRow> table;
+  RowTable<SpectrumRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow& row = table.row[item];
     const SpectrumWords from(payload, row);
@@ -247,7 +244,7 @@ struct AddCoefficients {
   const uint32_t* payload;
   const int64_t* first;
   float* numbers;
-  RowTable<SpectrumRow> table;
+  RowTable<SpectrumRow> table = {};
 
   WISP_HD static uint32_t code(const uint32_t* codes, int64_t words, int bits, int64_t i) {
     const int64_t word = i * bits / 32;
@@ -323,24 +320,9 @@ void pack_spectra(const Stream& stream, Spectra spectra, const float* numbers, s
                   std::byte* memory) {
   auto* words = reinterpret_cast<uint32_t*>(payload);
   const auto scratch = lay_out<Packing>(memory, spectra);
-  over_spectra(
-      stream, spectra, each_pairs,
-      [&](const auto& table) {
-        return FindMax{numbers, scratch.max, table};
-      },
-      2 * kPairs);
-  over_spectra(
-      stream, spectra, one_each,
-      [&](const auto& table) {
-        return WriteMax{scratch.max, words, table};
-      },
-      1);
-  over_spectra(
-      stream, spectra, each_pairs,
-      [&](const auto& table) {
-        return Energy{numbers, words, scratch.energy, table};
-      },
-      kPairs);
+  over_spectra(stream, spectra, each_pairs, FindMax{numbers, scratch.max}, 2 * kPairs);
+  over_spectra(stream, spectra, one_each, WriteMax{scratch.max, words}, 1);
+  over_spectra(stream, spectra, each_pairs, Energy{numbers, words, scratch.energy}, kPairs);
   const auto field = [&](int64_t f) {
     const auto at = static_cast<size_t>(f);
     int64_t before = 0;
@@ -352,42 +334,18 @@ void pack_spectra(const Stream& stream, Spectra spectra, const float* numbers, s
   const auto fields = select::write_fields(stream, std::ssize(spectra), field,
                                            Selection::Kind::exact, scratch.select);
   select_entries(stream, fields, {.least = 0}, scratch.positions, nullptr);
-  over_spectra(
-      stream, spectra, each_tile,
-      [&](const auto& table) {
-        return WriteBitmap{scratch.positions, words, table};
-      },
-      32 * kTile);
-  over_spectra(
-      stream, spectra, each_codes,
-      [&](const auto& table) {
-        return WriteCoefficients{numbers, scratch.positions, words, table};
-      },
-      kCodes);
+  over_spectra(stream, spectra, each_tile, WriteBitmap{scratch.positions, words}, 32 * kTile);
+  over_spectra(stream, spectra, each_codes, WriteCoefficients{numbers, scratch.positions, words},
+               kCodes);
 }
 
 void add_spectra(const Stream& stream, Spectra spectra, const std::byte* payload,
                  const Complaints& complaints, float* numbers, std::byte* memory) {
   const auto* words = reinterpret_cast<const uint32_t*>(payload);
   int64_t* first = lay_out<Adding>(memory, spectra).first;
-  over_spectra(
-      stream, spectra, each_tile,
-      [&](const auto& table) {
-        return CountBits{words, first, table};
-      },
-      kTile);
-  over_spectra(
-      stream, spectra, one_each,
-      [&](const auto& table) {
-        return Judge{words, first, complaints, table};
-      },
-      kTile);
-  over_spectra(
-      stream, spectra, each_tile,
-      [&](const auto& table) {
-        return AddCoefficients{words, first, numbers, table};
-      },
-      32 * kTile);
+  over_spectra(stream, spectra, each_tile, CountBits{words, first}, kTile);
+  over_spectra(stream, spectra, one_each, Judge{words, first, complaints}, kTile);
+  over_spectra(stream, spectra, each_tile, AddCoefficients{words, first, numbers}, 32 * kTile);
 }
 
 }  // namespace wisp

@@ -211,7 +211,7 @@ struct EarlierStates {
   int64_t y_columns, hidden;
   const T* h_before;  // (sequences, H), or null: zero
   T* states;
-  RowTable<PositionRow> table;
+  RowTable<PositionRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const PositionRow& row = table.row_of(item);
     const int64_t n = item - row.first_item;
@@ -343,21 +343,12 @@ void KernelRecurrentLayers::rnn_dw(const Stream& stream, const RnnSpec& spec, co
         products_.gemm(stream, {.m = columns, .n = spec.inputs, .k = rows, .transpose_a = true},
                        kept.gates, x, into.input);
       if (into.recurrent.into.defined()) {
-        parallel_rows<PositionRow>(
-            stream,
-            [&](const auto& put) {
-              for (const SequencePosition& position : positions_of(spec, d))
-                put({position}, position.rows);
-            },
-            [&](const auto& table) {
-              return EarlierStates<T>{y.data<T>() + d * H,
-                                      spec.directions * H,
-                                      H,
-                                      state_of<T>(spec, before.h, d),
-                                      states.data<T>(),
-                                      table};
-            },
-            H);
+        const EarlierStates<T> earlier{y.data<T>() + d * H, spec.directions * H, H,
+                                       state_of<T>(spec, before.h, d), states.data<T>()};
+        parallel_rows(stream, earlier, H, [&](const auto& put) {
+          for (const SequencePosition& position : positions_of(spec, d))
+            put({position}, position.rows);
+        });
         products_.gemm(stream, {.m = columns, .n = H, .k = rows, .transpose_a = true}, d_ah, states,
                        into.recurrent);
       }

@@ -9,7 +9,7 @@
 namespace wisp {
 
 /// A table with as many rows as fit a kernel's argument. Row has a member first_item, its first
-/// item in the numbering over all rows. Row has no padding, and a kernel's table is its last
+/// item in the numbering over all rows. Row has no padding, and a kernel's `table` is its last
 /// member: g++ 12 clears padding wrongly in and after arrays.
 template <class Row>
 struct RowTable {
@@ -35,14 +35,14 @@ struct RangeRow {
   }
 };
 
-/// Launches the kernel kernel_of(table) over the items of the table, for as few tables as hold all
-/// rows. each_row(put) calls put(row, items) for each row. `elements` is as for parallel_teams.
-template <class Row, class EachRow, class KernelOf>
-void parallel_rows(const Stream& stream, const EachRow& each_row, const KernelOf& kernel_of,
-                   int64_t elements) {
-  RowTable<Row> table;
+/// Launches the kernel over the items of its table, for as few tables as hold all rows.
+/// each_row(put) calls put(row, items) for each row. `elements` is as for parallel_teams.
+template <class Kernel, class EachRow>
+void parallel_rows(const Stream& stream, Kernel kernel, int64_t elements, const EachRow& each_row) {
+  auto& table = kernel.table;
+  using Row = std::remove_extent_t<decltype(table.row)>;
   const auto launch = [&] {
-    if (table.items > 0) parallel_teams(stream, table.items, kernel_of(table), elements);
+    if (table.items > 0) parallel_teams(stream, table.items, kernel, elements);
     table.count = table.items = 0;
   };
   each_row([&](Row row, int64_t items) {
@@ -59,7 +59,7 @@ template <class Kernel>
 struct OverRanges {
   struct Shared {};
   Kernel kernel;
-  RowTable<RangeRow> table;
+  RowTable<RangeRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const RangeRow& row = table.row_of(item);
     const int64_t from = row.from(item);
@@ -70,18 +70,12 @@ struct OverRanges {
 /// Calls kernel(i) for each i of the ranges. each_range(put) calls put(begin, end) for each range.
 template <class EachRange, class Kernel>
 void parallel_for_ranges(const Stream& stream, const EachRange& each_range, const Kernel& kernel) {
-  parallel_rows<RangeRow>(
-      stream,
-      [&](const auto& put) {
-        each_range([&](int64_t begin, int64_t end) {
-          const RangeRow row{begin, end};
-          put(row, row.chunks());
-        });
-      },
-      [&](const auto& table) {
-        return OverRanges<Kernel>{kernel, table};
-      },
-      RangeRow::kChunk);
+  parallel_rows(stream, OverRanges<Kernel>{kernel}, RangeRow::kChunk, [&](const auto& put) {
+    each_range([&](int64_t begin, int64_t end) {
+      const RangeRow row{begin, end};
+      put(row, row.chunks());
+    });
+  });
 }
 
 }  // namespace wisp

@@ -67,7 +67,7 @@ struct AdamWStep {
   T* first;
   T* second;
   T lr, beta1, beta2, share1, share2;  // share: 1 - beta
-  RowTable<AdamWRow<T>> table;
+  RowTable<AdamWRow<T>> table = {};
   WISP_HD void operator()(const Team& team, int64_t chunk, Shared&) const {
     const AdamWRow<T>& row = table.row_of(chunk);
     const int64_t from = row.from(chunk), count = row.count(chunk);
@@ -147,18 +147,16 @@ void AdamW::step(const Context& context, double lr, int64_t number,
                           static_cast<T>(lr / correction1), static_cast<T>(std::sqrt(correction2)),
                           static_cast<T>(o.eps)}};
     };
-    update_all<AdamWRow<T>>(context.stream, ranges, row_of, [&](const auto& table) {
-      return AdamWStep<T>{parameters_.weight().data<T>(),
-                          parameters_.grad().data<T>(),
-                          parameters_.state(kFirst).template data<T>(),
-                          parameters_.state(kSecond).template data<T>(),
-                          static_cast<T>(lr),
-                          static_cast<T>(o.beta1),
-                          static_cast<T>(o.beta2),
-                          static_cast<T>(1.0 - o.beta1),
-                          static_cast<T>(1.0 - o.beta2),
-                          table};
-    });
+    const AdamWStep<T> step{parameters_.weight().data<T>(),
+                            parameters_.grad().data<T>(),
+                            parameters_.state(kFirst).template data<T>(),
+                            parameters_.state(kSecond).template data<T>(),
+                            static_cast<T>(lr),
+                            static_cast<T>(o.beta1),
+                            static_cast<T>(o.beta2),
+                            static_cast<T>(1.0 - o.beta1),
+                            static_cast<T>(1.0 - o.beta2)};
+    update_all(context.stream, ranges, step, row_of);
   });
 }
 

@@ -58,7 +58,7 @@ struct SgdStep {
   T* momentum;  // null if no rule uses it
   T lr, mu, share;
   bool nesterov, plain;
-  RowTable<SgdRow> table;
+  RowTable<SgdRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t chunk, Shared&) const {
     const SgdRow& row = table.row_of(chunk);
     const int64_t from = row.from(chunk), count = row.count(chunk);
@@ -126,23 +126,18 @@ void Sgd::step(const Context& context, double lr, int64_t number,
   const bool keeps = !plain || std::ranges::count(rules, UpdateRule::momentum) > 0;
   dispatch_float(parameters_.dtype(), "sgd", [&]<class T>(T) {
     T* momentum = keeps ? parameters_.state("momentum").template data<T>() : nullptr;
-    update_all<SgdRow>(
-        context.stream, ranges,
-        [&](const UpdateRange& range) {
-          return SgdRow{
-              {}, static_cast<int64_t>(range.rule), range.decay ? options_.weight_decay : 0.0};
-        },
-        [&](const auto& table) {
-          return SgdStep<T>{parameters_.weight().data<T>(),
-                            parameters_.grad().data<T>(),
-                            momentum,
-                            static_cast<T>(lr),
-                            static_cast<T>(options_.momentum),
-                            static_cast<T>(number == 1 ? 1.0 : 1.0 - options_.dampening),
-                            options_.nesterov,
-                            plain,
-                            table};
-        });
+    const SgdStep<T> step{parameters_.weight().data<T>(),
+                          parameters_.grad().data<T>(),
+                          momentum,
+                          static_cast<T>(lr),
+                          static_cast<T>(options_.momentum),
+                          static_cast<T>(number == 1 ? 1.0 : 1.0 - options_.dampening),
+                          options_.nesterov,
+                          plain};
+    update_all(context.stream, ranges, step, [&](const UpdateRange& range) {
+      return SgdRow{
+          {}, static_cast<int64_t>(range.rule), range.decay ? options_.weight_decay : 0.0};
+    });
   });
 }
 

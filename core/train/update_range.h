@@ -34,22 +34,19 @@ struct SubtractUpdate {
   WISP_HD void operator()(int64_t i) const { weight[i] -= lr * gradient[i]; }
 };
 
-/// Launches the kernel that step(table) returns over the chunks of all ranges. row_of(range)
-/// returns a range's row, a RangeRow with the data for its elements; begin and end are set here.
-template <class Row, class RowOf, class StepOf>
-void update_all(const Stream& stream, std::span<const UpdateRange> ranges, const RowOf& row_of,
-                const StepOf& step) {
-  parallel_rows<Row>(
-      stream,
-      [&](const auto& put) {
-        for (const UpdateRange& range : ranges) {
-          Row row = row_of(range);
-          row.begin = range.begin;
-          row.end = range.end;
-          put(row, row.chunks());
-        }
-      },
-      step, RangeRow::kChunk);
+/// Launches the kernel `step` over the chunks of all ranges. row_of(range) returns a range's row, a
+/// RangeRow with the data for its elements; begin and end are set here.
+template <class Step, class RowOf>
+void update_all(const Stream& stream, std::span<const UpdateRange> ranges, const Step& step,
+                const RowOf& row_of) {
+  parallel_rows(stream, step, RangeRow::kChunk, [&](const auto& put) {
+    for (const UpdateRange& range : ranges) {
+      auto row = row_of(range);
+      row.begin = range.begin;
+      row.end = range.end;
+      put(row, row.chunks());
+    }
+  });
 }
 
 }  // namespace wisp

@@ -37,7 +37,7 @@ struct PayloadRow : RangeRow {
 /// bytes behind the whole words as one more word.
 struct AddToChecksum {
   struct Shared {};
-  RowTable<PayloadRow> table;
+  RowTable<PayloadRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const PayloadRow& row = table.row_of(item);
     const int64_t from = row.from(item);
@@ -69,7 +69,7 @@ struct HeaderRow {
 struct CopyHeaders {
   struct Shared {};
   WireHeader header;
-  RowTable<HeaderRow> table;
+  RowTable<HeaderRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const HeaderRow& row = table.row[item];
     team.once([&] {
@@ -83,30 +83,21 @@ struct CopyHeaders {
 template <class RowOf>
 void put_headers(const Stream& stream, const WireHeader& header, size_t messages,
                  std::span<const ConstBytes> payloads, const RowOf& row_of) {
-  parallel_rows<HeaderRow>(
-      stream,
-      [&](const auto& put) {
-        for (size_t m = 0; m < messages; ++m) put(row_of(m), 1);
-      },
-      [&](const auto& table) {
-        return CopyHeaders{header, table};
-      },
-      1);
+  parallel_rows(stream, CopyHeaders{header}, 1, [&](const auto& put) {
+    for (size_t m = 0; m < messages; ++m) put(row_of(m), 1);
+  });
   const size_t each = payloads.size() / messages;
-  parallel_rows<PayloadRow>(
-      stream,
-      [&](const auto& put) {
-        for (size_t m = 0; m < messages; ++m) {
-          int64_t position = 0;
-          for (const ConstBytes& payload : payloads.subspan(m * each, each)) {
-            const PayloadRow row{
-                {0, payload.bytes / 4}, payload.data, payload.bytes, position, row_of(m).sum};
-            put(row, std::max(row.chunks(), int64_t{1}));
-            position += row.end + 2;
-          }
-        }
-      },
-      [](const auto& table) { return AddToChecksum{table}; }, RangeRow::kChunk);
+  parallel_rows(stream, AddToChecksum{}, RangeRow::kChunk, [&](const auto& put) {
+    for (size_t m = 0; m < messages; ++m) {
+      int64_t position = 0;
+      for (const ConstBytes& payload : payloads.subspan(m * each, each)) {
+        const PayloadRow row{
+            {0, payload.bytes / 4}, payload.data, payload.bytes, position, row_of(m).sum};
+        put(row, std::max(row.chunks(), int64_t{1}));
+        position += row.end + 2;
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 struct CountVisits {
   struct Shared {};
   int32_t* visits;
-  RowTable<RangeRow> table;
+  RowTable<RangeRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const RangeRow& row = table.row_of(item);
     int32_t* at = visits + row.from(item);
@@ -35,15 +35,9 @@ TEST(ParallelRows, GoThroughEachRangeOnce) {
       expected.push_back(0);
     }
     visits.resize(expected.size());
-    parallel_rows<RangeRow>(
-        test.stream,
-        [&](const auto& put) {
-          for (const RangeRow& row : rows) put(row, row.chunks());
-        },
-        [&](const auto& table) {
-          return CountVisits{visits.data(), table};
-        },
-        RangeRow::kChunk);
+    parallel_rows(test.stream, CountVisits{visits.data()}, RangeRow::kChunk, [&](const auto& put) {
+      for (const RangeRow& row : rows) put(row, row.chunks());
+    });
     test.stream.synchronize();
     EXPECT_EQ(visits, expected) << ranges;
   }

@@ -75,8 +75,9 @@ LowRankOptions LowRankOptions::bind(Config& config, const CompressorSetup& setup
   return options;
 }
 
-LowRank::LowRank(const std::string& method, const LowRankOptions& options, const Config& places)
-    : method_(method), options_(options) {
+LowRank::LowRank(const std::string& method, double exchanges, const LowRankOptions& options,
+                 const Config& places)
+    : method_(method), exchanges_(exchanges), options_(options) {
   places.expect(options.rank > 0, "compression.rank", options.rank, "more than 0");
   places.expect(options.min_rate >= 0.0, "compression.min_rate", options.min_rate, "0 or more");
   WISP_CHECK(options.feedback.kind == Feedback::ef || options.feedback.kind == Feedback::none,
@@ -86,18 +87,18 @@ LowRank::LowRank(const std::string& method, const LowRankOptions& options, const
   check_summed_values(options.values);
 }
 
-std::string LowRank::refusal(const Field& field, double exchanges) const {
-  const double sent = numbers_sent(field, exchanges);
+std::string LowRank::refusal(const Field& field) const {
+  const double sent = numbers_sent(field);
   if (static_cast<double>(field.numel) > options_.min_rate * sent) return {};
   return concat(method_, " would send ", sent, " numbers a step for a matrix of ", field.rows,
                 " x ", field.numel / field.rows, ", 1/", options_.min_rate,
                 " of it or more (compression.min_rate)");
 }
 
-std::string LowRank::remark(const UnitSpec& spec, double exchanges) const {
+std::string LowRank::remark(const UnitSpec& spec) const {
   std::string small;
   for (const Field& field : spec.fields) {
-    if (static_cast<double>(field.numel) > numbers_sent(field, exchanges)) continue;
+    if (static_cast<double>(field.numel) > numbers_sent(field)) continue;
     small += concat(small.empty() ? "" : ", ", field.rows, " x ", field.numel / field.rows);
   }
   if (small.empty()) return {};
@@ -115,8 +116,8 @@ int64_t LowRank::length(const Field& field, Factor factor) const {
   return factor == Factor::p ? field.rows : field.numel / field.rows;
 }
 
-double LowRank::numbers_sent(const Field& field, double exchanges) const {
-  return exchanges * static_cast<double>(rank_of(field) * (field.rows + field.numel / field.rows));
+double LowRank::numbers_sent(const Field& field) const {
+  return exchanges_ * static_cast<double>(rank_of(field) * (field.rows + field.numel / field.rows));
 }
 
 int64_t LowRank::bytes(const UnitSpec& spec, Factor factor) const {
@@ -125,7 +126,7 @@ int64_t LowRank::bytes(const UnitSpec& spec, Factor factor) const {
   return numel * size_of(options_.values);
 }
 
-std::vector<StateSpec> LowRank::state(const UnitSpec& spec) const {
+std::vector<StateSpec> LowRank::state(const UnitSpec& spec, int) const {
   std::vector<StateSpec> state;
   if (feedback()) state.push_back({.name = "residual"});
   for (size_t f = 0; f < spec.fields.size(); ++f) {
@@ -143,11 +144,11 @@ std::vector<StateSpec> LowRank::state(const UnitSpec& spec) const {
   return state;
 }
 
-int64_t LowRank::scratch_bytes(const UnitSpec& spec) {
+int64_t LowRank::scratch_bytes(const UnitSpec& spec, const StepInfo&) const {
   return std::ssize(spec.fields) * static_cast<int64_t>(sizeof(Columns));
 }
 
-Message LowRank::message(const UnitSpec& spec, Factor factor) const {
+Message LowRank::message_of(const UnitSpec& spec, Factor factor) const {
   return {.kind = Collective::all_reduce, .dtype = options_.values, .bytes = bytes(spec, factor)};
 }
 
@@ -270,7 +271,7 @@ void LowRank::keep_difference(Context& context, const Unit& unit, const StepInfo
   });
 }
 
-void LowRank::release(Context& context, const Unit& unit, const StepInfo& info) const {
+void LowRank::release(Context& context, Unit& unit, const StepInfo& info) {
   if (feedback()) hand_over(context, unit, unit.state->tensors[0], options_.feedback.gain(info));
 }
 

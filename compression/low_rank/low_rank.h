@@ -31,24 +31,29 @@ struct LowRankOptions {
   static LowRankOptions bind(Config& config, const CompressorSetup& setup);
 };
 
-class LowRank {
+/// What both methods share: all but the rounds and their order of steps.
+class LowRank : public Compressor {
  public:
-  /// `method` is for messages. Throws Error for an option out of range, with the place of its key
-  /// in `places`.
-  LowRank(const std::string& method, const LowRankOptions& options, const Config& places);
+  /// `method` is for messages. `exchanges`: how many times a step sends both P and Q. Throws Error
+  /// for an option out of range, with the place of its key in `places`.
+  LowRank(const std::string& method, double exchanges, const LowRankOptions& options,
+          const Config& places);
 
-  /// Reason to leave this field dense; empty if there is none. `exchanges`: how many times a step
-  /// sends both P and Q.
-  std::string refusal(const Field& field, double exchanges) const;
-  /// Names the matrices that have no more numbers than their factors send; empty if there are none.
-  std::string remark(const UnitSpec& spec, double exchanges) const;
-  Clipping clipping() const { return feedback() ? Clipping::local_only : Clipping::better_local; }
-  bool started(const StepInfo& info) const { return info.applied >= options_.start_after; }
-
+  Traits traits() const override {
+    return {.scopes = {Scope::layer},
+            .clipping = feedback() ? Clipping::local_only : Clipping::better_local};
+  }
+  std::string refusal(const Field& field) const override;
+  /// Names the matrices that have no more numbers than their factors send.
+  std::string remark(const UnitSpec& spec) const override;
+  bool started(const StepInfo& info) const override { return info.applied >= options_.start_after; }
   /// The residual, if there is feedback; then P and Q of each field, equal on all ranks.
-  std::vector<StateSpec> state(const UnitSpec& spec) const;
-  static int64_t scratch_bytes(const UnitSpec& spec);
-  Message message(const UnitSpec& spec, Factor factor) const;
+  std::vector<StateSpec> state(const UnitSpec& spec, int workers) const override;
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override;
+  void release(Context& context, Unit& unit, const StepInfo& info) override;
+
+ protected:
+  Message message_of(const UnitSpec& spec, Factor factor) const;
 
   // The steps. If the gradient of a unit is not finite, M = E and the unit sends zeros.
 
@@ -73,8 +78,6 @@ class LowRank {
   void approximate(Context& context, const Unit& unit) const;
   /// E <- M - G / summands: an equal share of the part that all workers together did not send.
   void keep_difference(Context& context, const Unit& unit, const StepInfo& info) const;
-  /// Compressor::release(): G <- G + E, E <- 0.
-  void release(Context& context, const Unit& unit, const StepInfo& info) const;
 
  private:
   struct Matrix;
@@ -82,13 +85,14 @@ class LowRank {
   bool feedback() const { return options_.feedback.kind == Feedback::ef; }
   int64_t rank_of(const Field& field) const;
   int64_t length(const Field& field, Factor factor) const;
-  double numbers_sent(const Field& field, double exchanges) const;
+  double numbers_sent(const Field& field) const;
   int64_t bytes(const UnitSpec& spec, Factor factor) const;
   template <class Visit>
   void each_matrix(const Unit& unit, const Visit& visit) const;
   static void product(Context& context, const Matrix& matrix, const GradSlot& into);
 
   std::string method_;
+  double exchanges_;
   LowRankOptions options_;
 };
 

@@ -14,58 +14,35 @@
 namespace wisp {
 namespace {
 
-constexpr double kExchanges = 0.5;  // a step sends P or Q
-
-class AcpSgd final : public Compressor {
+class AcpSgd final : public LowRank {
  public:
-  explicit AcpSgd(LowRank matrices) : matrices_(std::move(matrices)) {}
+  AcpSgd(const LowRankOptions& options, const Config& places)
+      : LowRank("acpsgd", 0.5, options, places) {}  // a step sends P or Q
 
-  Traits traits() const override {
-    return {.scopes = {Scope::layer}, .clipping = matrices_.clipping()};
-  }
-  std::string refusal(const Field& field) const override {
-    return matrices_.refusal(field, kExchanges);
-  }
-  std::string remark(const UnitSpec& spec) const override {
-    return matrices_.remark(spec, kExchanges);
-  }
-  bool started(const StepInfo& info) const override { return matrices_.started(info); }
-  std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
-    return matrices_.state(spec);
-  }
-  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
-    return matrices_.scratch_bytes(spec);
-  }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   int64_t period() const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
-    return matrices_.message(spec, sent(info));
+    return message_of(spec, sent(info));
   }
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Outlet> outlets) override {
     const Factor fixed = sent(info) == Factor::p ? Factor::q : Factor::p;
-    matrices_.take(context, unit, info);
-    matrices_.orthonormalise(context, unit, info, fixed);
-    matrices_.multiply(context, unit, sent(info));
-    matrices_.send(context, unit, info, sent(info), outlets[0]);
-    matrices_.keep_unsent(context, unit);
+    take(context, unit, info);
+    orthonormalise(context, unit, info, fixed);
+    multiply(context, unit, sent(info));
+    send(context, unit, info, sent(info), outlets[0]);
+    keep_unsent(context, unit);
   }
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Payload> payloads) override {
-    matrices_.receive(context, unit, sent(info), payloads[0]);
-    matrices_.approximate(context, unit);
-  }
-
-  void release(Context& context, Unit& unit, const StepInfo& info) override {
-    matrices_.release(context, unit, info);
+    receive(context, unit, sent(info), payloads[0]);
+    approximate(context, unit);
   }
 
  private:
   static Factor sent(const StepInfo& info) { return info.applied % 2 == 0 ? Factor::p : Factor::q; }
-
-  LowRank matrices_;
 };
 
 const CompressorRegistration acpsgd_registration(
@@ -77,7 +54,7 @@ const CompressorRegistration acpsgd_registration(
 }  // namespace
 
 std::unique_ptr<Compressor> make_acpsgd(const LowRankOptions& options, const Config& places) {
-  return std::make_unique<AcpSgd>(LowRank("acpsgd", options, places));
+  return std::make_unique<AcpSgd>(options, places);
 }
 
 }  // namespace wisp

@@ -21,66 +21,46 @@
 namespace wisp {
 namespace {
 
-class PowerSgd final : public Compressor {
+class PowerSgd final : public LowRank {
  public:
   PowerSgd(const PowerSgdOptions& options, const Config& places)
-      : matrices_("powersgd", options.matrices, places), options_(options) {}
+      : LowRank("powersgd", static_cast<double>(options.iterations), options.matrices, places),
+        options_(options) {}
 
-  Traits traits() const override {
-    return {.scopes = {Scope::layer}, .clipping = matrices_.clipping()};
-  }
-  std::string refusal(const Field& field) const override {
-    return matrices_.refusal(field, static_cast<double>(options_.iterations));
-  }
-  std::string remark(const UnitSpec& spec) const override {
-    return matrices_.remark(spec, static_cast<double>(options_.iterations));
-  }
-  bool started(const StepInfo& info) const override { return matrices_.started(info); }
-  std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
-    return matrices_.state(spec);
-  }
-  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
-    return matrices_.scratch_bytes(spec);
-  }
   int rounds(const UnitSpec&, const StepInfo&) const override {
     return 2 * static_cast<int>(options_.iterations);
   }
   Message message(const UnitSpec& spec, const StepInfo&, int round) const override {
-    return matrices_.message(spec, factor_of(round));
+    return message_of(spec, factor_of(round));
   }
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
     if (round == 0) {
-      matrices_.take(context, unit, info);
-      if (!options_.warm_start) matrices_.forget(context, unit, Factor::q);
+      take(context, unit, info);
+      if (!options_.warm_start) forget(context, unit, Factor::q);
     }
     const Factor factor = factor_of(round);
-    if (factor == Factor::p) matrices_.orthonormalise(context, unit, info, Factor::q);
-    matrices_.multiply(context, unit, factor);
-    matrices_.send(context, unit, info, factor, outlets[0]);
-    if (is_last(round) && options_.local) matrices_.keep_unsent(context, unit);
+    if (factor == Factor::p) orthonormalise(context, unit, info, Factor::q);
+    multiply(context, unit, factor);
+    send(context, unit, info, factor, outlets[0]);
+    if (is_last(round) && options_.local) keep_unsent(context, unit);
   }
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
     const Factor factor = factor_of(round);
-    matrices_.receive(context, unit, factor, payloads[0]);
-    if (factor == Factor::p) matrices_.orthonormalise(context, unit, info, Factor::p);
+    receive(context, unit, factor, payloads[0]);
+    if (factor == Factor::p) orthonormalise(context, unit, info, Factor::p);
     if (!is_last(round)) return;
-    matrices_.approximate(context, unit);
-    if (!options_.local) matrices_.keep_difference(context, unit, info);
-  }
-
-  void release(Context& context, Unit& unit, const StepInfo& info) override {
-    matrices_.release(context, unit, info);
+    approximate(context, unit);
+    if (!options_.local) keep_difference(context, unit, info);
   }
 
  private:
   static Factor factor_of(int round) { return round % 2 == 0 ? Factor::p : Factor::q; }
   bool is_last(int round) const { return round + 1 == 2 * options_.iterations; }
 
-  LowRank matrices_;
   PowerSgdOptions options_;
 };
 

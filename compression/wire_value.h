@@ -2,6 +2,8 @@
 // of two), gathered only. Pure; any thread.
 #pragma once
 
+#include <type_traits>
+
 #include "core/io/config.h"
 #include "core/tensor/dtype.h"
 
@@ -95,6 +97,16 @@ WISP_HD inline BFloat16 to_wire<BFloat16>(float value) {
   const uint32_t magnitude = float_bits(value) & 0x7fffffffu;
   const bool beyond = magnitude - 0x7f7f8000u < 0x8000u;  // finite, but nearest to 2^128
   return BFloat16(beyond ? float_from_bits(float_bits(value) & 0xffff0000u) : value);
+}
+
+/// *at = value for loops: g++ does not vectorise the copy of a struct.
+template <class T>
+WISP_HD inline void assign(T* at, T value) {
+  if constexpr (std::is_same_v<T, float>) {
+    *at = value;
+  } else {
+    at->bits = value.bits;
+  }
 }
 
 /// Formats of a list's values in a payload.

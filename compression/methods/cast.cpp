@@ -1,6 +1,11 @@
 // The 16-bit casts: gradients travel as IEEE half or bfloat16, and are summed in f32 in rank order
 // and rounded once. This halves the bytes. fp16 ends at 65504; bf16 keeps f32's range with 8 bits
-// of precision. By default there is no error feedback, because the rounding error is unbiased.
+// of precision. By default there is no error feedback, because the rounding error is unbiased. And
+// "none": the method leaves gradients dense, all-reduced in place; the code sends 32-bit numbers
+// exactly.
+#include <limits>
+#include <type_traits>
+
 #include "compression/methods/methods.h"
 #include "compression/slices.h"
 #include "core/loops/parallel.h"
@@ -16,7 +21,7 @@ struct EncodeCast {
   T* out;
   WISP_HD void operator()(int64_t i) const {
     const T value = to_wire<T>(within(most, source.take(offset + i)));
-    out[i].bits = value.bits;  // g++ does not vectorise the copy of a struct
+    assign(out + i, value);
     source.sent(offset + i, static_cast<float>(value));
   }
 };
@@ -28,7 +33,7 @@ struct EncodePlain {
   float most;
   T* out;
   WISP_HD void operator()(int64_t i) const {
-    out[i].bits = to_wire<T>(within(most, gradient[i])).bits;
+    assign(out + i, to_wire<T>(within(most, gradient[i])));
   }
 };
 
@@ -48,9 +53,12 @@ struct AddCast {
   WISP_HD void operator()(int64_t i) const { into[i] += weight * static_cast<float>(in[i]); }
 };
 
-/// T is Half or BFloat16.
+/// T is Half, BFloat16, or float, which is exact.
 template <class T>
 class CastCode final : public Code {
+  static constexpr bool kExact = std::is_same_v<T, float>;
+  static constexpr const char* kName = kExact ? "exact numbers" : "cast";
+
  public:
   Traits traits() const override { return {.dense_1d = false, .clipping = Clipping::anywhere}; }
   Message message(const UnitSpec& spec, const StepInfo&) const override {
@@ -60,10 +68,11 @@ class CastCode final : public Code {
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
               const Outlet& outlet, std::byte*) const override {
-    WISP_CHECK(outlet.capacity >= bytes(spec), "cast: the unit needs ", bytes(spec),
+    WISP_CHECK(outlet.capacity >= bytes(spec), kName, ": the unit needs ", bytes(spec),
                " bytes, the outlet has ", outlet.capacity);
     T* out = reinterpret_cast<T*>(outlet.data);
-    const float most = largest_summand<T>(info.summands);
+    const float most =
+        kExact ? std::numeric_limits<float>::infinity() : largest_summand<T>(info.summands);
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
       if (source.gradient && !source.kept) {
         parallel_for(context.stream, slice.numel,
@@ -77,7 +86,7 @@ class CastCode final : public Code {
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
               const UnitSpec& spec, const StepInfo&, Tensor into, std::byte*) const override {
-    WISP_CHECK(payload.bytes == bytes(spec), "cast: the payload of rank ", payload.from, " has ",
+    WISP_CHECK(payload.bytes == bytes(spec), kName, ": the payload of rank ", payload.from, " has ",
                payload.bytes, " bytes, expected ", bytes(spec));
     const T* in = reinterpret_cast<const T*>(payload.data);
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
@@ -101,6 +110,13 @@ const CodeRegistration fp16(
 const CodeRegistration bf16(
     "bf16", "cast to bfloat16, summed in f32",
     [](Config&, const CompressorSetup&) { return make_bf16(); }, Feedback::none);
+const CompressorRegistration none_method("none", "dense: all-reduce of the uncompressed gradients",
+                                         [](Config&, const CompressorSetup&) {
+                                           return std::unique_ptr<Compressor>();
+                                         });
+const Registration<Code, Config&, const CompressorSetup&> none_code(
+    "none", "exact 32-bit numbers",
+    [](Config&, const CompressorSetup&) { return std::make_unique<CastCode<float>>(); });
 
 }  // namespace
 

@@ -12,8 +12,6 @@
 // tensors compressed too (with "rank" they are sent whole). Ours: ceil instead of floor in B;
 // starts drawn by field and step, not by one generator. Sharing, feedback, the place of momentum
 // and the scope are options, because it is unknown which of them are the paper's three parameters.
-#include <type_traits>
-
 #include "compression/methods/methods.h"
 #include "compression/slices.h"
 #include "compression/sparse/cyclic_run.h"
@@ -36,16 +34,6 @@ struct SendBlock {
     source.sent(offset + i, scale * static_cast<float>(value));
   }
 };
-
-/// *at = value for loops: g++ does not vectorise the copy of a struct.
-template <class Value>
-WISP_HD inline void assign(Value* at, Value value) {
-  if constexpr (std::is_same_v<Value, float>) {
-    *at = value;
-  } else {
-    at->bits = value.bits;
-  }
-}
 
 /// Sends a block with a residual and no masking; short enough to be vectorised.
 template <class Value>

@@ -5,27 +5,31 @@
 namespace wisp {
 namespace {
 
-/// The formats in the order of Indices, without `shortest`.
-std::array<const IndexFormat*, 4> formats() {
-  return {&runs16_format(), &u32_format(), &gamma_format(), &bitmap_format()};
-}
+/// The number of zeros before each entry, from the field's previous entry on. A gap of 65536 or
+/// more is cut by entries of run 65535 and value 0, each 65536 positions long.
+class Runs16 final : public IndexFormat {
+ public:
+  const char* name() const override { return "runs16"; }
+  int number() const override { return 2; }
+  int64_t escape() const override { return 1 << 16; }
+  bool counts_all() const override { return false; }
+  int64_t alignment() const override { return 2; }
+};
 
 class U32 final : public IndexFormat {
  public:
   const char* name() const override { return "u32"; }
   int number() const override { return 4; }
-  int64_t most_bytes(const UnitSpec& spec, const Room& room) const override {
-    return 4 * room.of(spec);
-  }
-  int64_t least_bytes(int64_t entries) const override { return 4 * entries; }
 };
 
-}  // namespace
-
-const IndexFormat& u32_format() {
-  static const U32 format;
-  return format;
+/// The formats in the order of Indices, without `shortest`.
+std::array<const IndexFormat*, 4> formats() {
+  static const Runs16 runs16;
+  static const U32 u32;
+  return {&runs16, &u32, &gamma_format(), &bitmap_format()};
 }
+
+}  // namespace
 
 const IndexFormat& index_format(Indices indices, const UnitSpec& spec, const Room& room,
                                 int64_t value_bits) {

@@ -1,5 +1,5 @@
-// Formats for the positions of a sparse list in a payload, each in its own file. k entries of a
-// field of n elements need at most
+// Formats for the positions of a sparse list in a payload. k entries of a field of n elements need
+// at most
 //   runs16   2 (k + E) bytes: the zeros before each entry; E <= (n - k) / 65536 entries of value 0
 //            cut gaps beyond 16 bits
 //   u32      4 k bytes: the positions
@@ -48,9 +48,9 @@ class IndexFormat {
   /// follows from the payload's size.
   virtual bool counts_all() const { return true; }
   virtual int64_t alignment() const { return 4; }
-  virtual int64_t most_bytes(const UnitSpec& spec, const Room& room) const = 0;
-  /// The least bytes of a list of `entries`.
-  virtual int64_t least_bytes(int64_t /*entries*/) const { return 0; }
+  virtual int64_t most_bytes(const UnitSpec& spec, const Room& room) const {
+    return number() * room.of(spec);
+  }
   virtual int64_t scratch_bytes(const UnitSpec&, const Room&) const { return 0; }
 
   /// Writes the part. `used`, a device word, gets the bytes of the payload up to the part's end.
@@ -66,8 +66,6 @@ class IndexFormat {
 
 constexpr uint32_t kNowhere = 0xffffffffu;  // a position beyond every field
 
-const IndexFormat& runs16_format();
-const IndexFormat& u32_format();
 const IndexFormat& gamma_format();
 const IndexFormat& bitmap_format();
 /// The format named by `indices`. The shortest has the least most_bytes, with `value_bits` for the

@@ -272,9 +272,7 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
   const IndexFormat& format = index(spec, room);
   const Room entries = with_escapes(format, room);
   const WireLayout layout = layout_of(values_, format, spec);
-  const auto size = [&](int64_t count) {
-    return layout.indices(count) + format.least_bytes(count);
-  };
+  const auto size = [&](int64_t count) { return layout.indices(count) + layout.number * count; };
   int64_t limit = 0;  // the most entries that fit
   for (int64_t most = entries.of(spec); limit < most;) {
     const int64_t half = (limit + most + 1) / 2;

@@ -1,5 +1,8 @@
-// Iteration over the slices of fields and units, in the order of their payloads. Pure; any thread.
+// Iteration over the slices of fields and units, in the order of their payloads, and kernels that
+// clear and copy. Pure; any thread.
 #pragma once
+
+#include <algorithm>
 
 #include "compression/compressor.h"
 
@@ -26,10 +29,49 @@ void each_slice(const UnitSpec& spec, const Visit& visit) {
   }
 }
 
-/// Kernel that clears an arena.
+/// Visits the `length` field positions from `start` on, continuing at 0 after the last. Calls
+/// visit(offset, at, numel) for each piece in slice order: the arena range [offset, offset + numel)
+/// is the run's [at, at + numel). 0 <= start < field.numel, 0 <= length <= field.numel.
+template <class Visit>
+void each_piece(const Field& field, int64_t start, int64_t length, const Visit& visit) {
+  each_slice(field, [&](const Slice& slice, int64_t begin) {
+    const auto part = [&](int64_t from, int64_t to, int64_t run_start) {
+      from = std::max(from, begin);
+      to = std::min(to, begin + slice.numel);
+      if (from < to) visit(slice.offset + from - begin, from - run_start, to - from);
+    };
+    part(start, start + length, start);
+    part(0, start + length - field.numel, start - field.numel);
+  });
+}
+
+/// The sum of of(field) over the fields of a unit.
+template <class Of>
+int64_t sum_of_fields(const UnitSpec& spec, const Of& of) {
+  int64_t sum = 0;
+  for (const Field& field : spec.fields) sum += of(field);
+  return sum;
+}
+
+/// The sum of of(numel) over the slices of a unit.
+template <class Of>
+int64_t sum_of_slices(const UnitSpec& spec, const Of& of) {
+  int64_t sum = 0;
+  each_slice(spec, [&](size_t, const Slice& slice, int64_t) { sum += of(slice.numel); });
+  return sum;
+}
+
+template <class T>
 struct ZeroAll {
-  float* arena;
-  WISP_HD void operator()(int64_t i) const { arena[i] = 0.0f; }
+  T* to;
+  WISP_HD void operator()(int64_t i) const { to[i] = T{}; }
+};
+
+template <class T>
+struct CopyAll {
+  const T* from;
+  T* to;
+  WISP_HD void operator()(int64_t i) const { to[i] = from[i]; }
 };
 
 /// The arena ranges of a unit, for parallel_for_ranges.

@@ -4,6 +4,7 @@
 
 #include "compression/hand_over.h"
 #include "compression/low_rank/orthonormal.h"
+#include "compression/slices.h"
 #include "compression/sparse_options.h"
 #include "compression/start_after.h"
 #include "compression/wire_value.h"
@@ -121,9 +122,9 @@ double LowRank::numbers_sent(const Field& field) const {
 }
 
 int64_t LowRank::bytes(const UnitSpec& spec, Factor factor) const {
-  int64_t numel = 0;
-  for (const Field& field : spec.fields) numel += rank_of(field) * length(field, factor);
-  return numel * size_of(options_.values);
+  return size_of(options_.values) * sum_of_fields(spec, [&](const Field& field) {
+           return rank_of(field) * length(field, factor);
+         });
 }
 
 std::vector<StateSpec> LowRank::state(const UnitSpec& spec, int) const {

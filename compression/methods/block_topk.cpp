@@ -221,7 +221,8 @@ class BlockTopk final : public Code {
     const uint32_t* ids = options_.shared ? lay_out<Scratch>(memory, spec, sizes, true).ids
                                           : reinterpret_cast<const uint32_t*>(payload.data);
     const std::byte* values = payload.data + (options_.shared ? 0 : sizes.ids);
-    if (!add) parallel_for_ranges(context.stream, ranges_of(spec), ZeroAll{into.data<float>()});
+    if (!add)
+      parallel_for_ranges(context.stream, ranges_of(spec), ZeroAll<float>{into.data<float>()});
     with_wire_type(options_.values, [&](auto type) {
       using Value = decltype(type);
       over_parts(context.stream, spec, info,

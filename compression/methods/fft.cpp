@@ -135,11 +135,6 @@ struct Leave {
   }
 };
 
-struct Clear {
-  float* x;
-  WISP_HD void operator()(int64_t i) const { x[i] = 0.0f; }
-};
-
 class FftCode final : public Code {
  public:
   explicit FftCode(const FftOptions& options) : options_(options) {}
@@ -195,9 +190,9 @@ class FftCode final : public Code {
     return {coefficients, kept_count(1.0 - theta, coefficients), options_.bits, options_.mantissa};
   }
   int64_t bytes(const UnitSpec& spec, const StepInfo& info) const {
-    int64_t sum = 0;
-    for (const Field& field : spec.fields) sum += wire_of(fast_fft_size(field.numel), info).bytes();
-    return sum;
+    return sum_of_fields(spec, [&](const Field& field) {
+      return wire_of(fast_fft_size(field.numel), info).bytes();
+    });
   }
 
   /// visit(group, at) for groups of at most kMostFields of the unit's fields; `at` counts the
@@ -251,7 +246,7 @@ class FftCode final : public Code {
   /// transforms them back.
   static void add_and_invert(Context& context, std::span<const Payload> payloads, int64_t at,
                              const Group& group, const FftScratch& scratch) {
-    parallel_for(context.stream, 2 * group.coefficients, Clear{scratch.spectra});
+    parallel_for(context.stream, 2 * group.coefficients, ZeroAll<float>{scratch.spectra});
     for (const Payload& payload : payloads)
       add_spectra(context.stream, group.spectra(), payload.data + at, payload.complaints(),
                   scratch.spectra, scratch.wire);

@@ -169,10 +169,10 @@ class Gtopk final : public Compressor {
     clear_fields(stream, spec, unit.gradient);
     add_list(stream, spec, room, result, 1.0f, unit.gradient.data<float>());
     float* residual = unit.state->tensors[0].data<float>();
-    add_common(stream, spec, room, lists.own, result, -1.0f, residual);
+    add_list(stream, spec, room, lists.own, -1.0f, residual, &result);
     for (int round = 0; round < up; ++round) {
       if (Partners(info, round).from >= 0)
-        add_common(stream, spec, pair_room(info), lists.rejected(round), result, 1.0f, residual);
+        add_list(stream, spec, pair_room(info), lists.rejected(round), 1.0f, residual, &result);
     }
   }
 

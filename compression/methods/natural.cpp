@@ -146,11 +146,7 @@ class NaturalCode final : public Code {
 
  private:
   static int64_t bytes(const UnitSpec& spec) {
-    int64_t bytes = 0;
-    each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-      bytes += Exponents<kBits>::bytes(slice.numel);
-    });
-    return bytes;
+    return sum_of_slices(spec, Exponents<kBits>::bytes);
   }
 };
 

@@ -227,8 +227,8 @@ class Oktopk final : public Compressor {
     measure_list(step.stream, step.spec, room, largest, step.global());
     clear_fields(step.stream, step.spec, step.unit.gradient);
     add_list(step.stream, step.spec, room, largest, 1.0f, step.unit.gradient.data<float>());
-    add_common(step.stream, step.spec, own_room(step.info), lists.sent, largest, -1.0f,
-               step.residual());
+    add_list(step.stream, step.spec, own_room(step.info), lists.sent, -1.0f, step.residual(),
+             &largest);
   }
 
   void add_results(const Step& step, std::span<const Payload> payloads) const {
@@ -238,8 +238,8 @@ class Oktopk final : public Compressor {
       const SparseList received =
           kWire.unpack(step.stream, step.spec, part, payloads[i], step.lists.work);
       add_list(step.stream, step.spec, part, received, 1.0f, step.unit.gradient.data<float>());
-      add_common(step.stream, step.spec, own_room(step.info), step.lists.sent, received, -1.0f,
-                 step.residual());
+      add_list(step.stream, step.spec, own_room(step.info), step.lists.sent, -1.0f, step.residual(),
+               &received);
       count_list(step.stream, step.spec, received, i > 0, step.lists.count);
     }
     follow_thresholds(step.stream, step.spec, most_global(step.info), step.lists.count, 1,

@@ -34,12 +34,6 @@ struct ScaleOf {
   }
 };
 
-struct CopyScales {
-  const float* from;
-  float* to;
-  WISP_HD void operator()(int64_t f) const { to[f] = from[f]; }
-};
-
 class OneBitAdam final : public Compressor {
  public:
   explicit OneBitAdam(const OneBitAdamOptions& options) : options_(options) {}
@@ -109,7 +103,7 @@ class OneBitAdam final : public Compressor {
     writes.finish();
     for (const Outlet& outlet : outlets.subspan(1))
       parallel_for(stream, std::ssize(unit.spec.fields),
-                   CopyScales{scales, reinterpret_cast<float*>(outlet.data)});
+                   CopyAll<float>{scales, reinterpret_cast<float*>(outlet.data)});
   }
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
@@ -167,9 +161,8 @@ class OneBitAdam final : public Compressor {
     return 4 * static_cast<int64_t>(spec.fields.size());
   }
   static int64_t bytes_of(const UnitSpec& spec, int ranks) {
-    int64_t bytes = scales_bytes(spec);
-    for (const Field& field : spec.fields) bytes += part_bytes(field.numel, ranks);
-    return bytes;
+    return scales_bytes(spec) +
+           sum_of_fields(spec, [&](const Field& field) { return part_bytes(field.numel, ranks); });
   }
   /// Bytes of a field's bits that go to one owner.
   static int64_t part_bytes(int64_t numel, int ranks) {

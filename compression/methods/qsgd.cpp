@@ -91,16 +91,10 @@ class QsgdCode final : public Code {
  private:
   int64_t norms(const UnitSpec& spec) const {
     if (wire_.group == 0) return static_cast<int64_t>(spec.fields.size());
-    int64_t norms = 0;
-    each_slice(spec,
-               [&](size_t, const Slice& slice, int64_t) { norms += wire_.groups(slice.numel); });
-    return norms;
+    return sum_of_slices(spec, [&](int64_t numel) { return wire_.groups(numel); });
   }
   int64_t fixed_bytes(const UnitSpec& spec) const {
-    int64_t bytes = 0;
-    each_slice(spec,
-               [&](size_t, const Slice& slice, int64_t) { bytes += wire_.bytes(slice.numel); });
-    return bytes;
+    return sum_of_slices(spec, [&](int64_t numel) { return wire_.bytes(numel); });
   }
   int64_t elias_bytes(const UnitSpec& spec) const {
     return elias_ ? EliasWire{wire_}.scratch_bytes(spec) : 0;

@@ -14,7 +14,6 @@
 // and the scope are options, because it is unknown which of them are the paper's three parameters.
 #include "compression/methods/methods.h"
 #include "compression/slices.h"
-#include "compression/sparse/cyclic_run.h"
 #include "compression/sparse/drawn_code.h"
 #include "compression/sparse/select.h"
 #include "core/loops/parallel_rows.h"
@@ -139,7 +138,7 @@ class RandomBlock final : public DrawnCode {
   }
   void decode_drawn(const Stream& stream, const Draws& draws, const std::byte* values, float weight,
                     bool add, const Tensor& into) const override {
-    if (!add) for_rest(stream, draws, ZeroAll{into.data<float>()});
+    if (!add) for_rest(stream, draws, ZeroAll<float>{into.data<float>()});
     with_wire_type(draws.values(), [&](auto type) {
       using Value = decltype(type);
       over_blocks(stream, draws,

@@ -16,7 +16,6 @@
 // distribution differs (never two elements of one stratum), on which they do not depend.
 #include "compression/methods/methods.h"
 #include "compression/slices.h"
-#include "compression/sparse/cyclic_run.h"
 #include "compression/sparse/drawn_code.h"
 #include "compression/sparse/sparse_list.h"
 #include "core/loops/parallel_rows.h"

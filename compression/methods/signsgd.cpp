@@ -45,12 +45,6 @@ struct Vote {
   }
 };
 
-struct CopyBytes {
-  const std::byte* from;
-  std::byte* to;
-  WISP_HD void operator()(int64_t i) const { to[i] = from[i]; }
-};
-
 /// Counts of votes, stored as planes of binary digits with 64 counts per word. The initial value
 /// makes the highest digit the majority: 2^(digits - 1) - ceil(N / 2), for N < 2^digits votes.
 struct Counts {
@@ -155,7 +149,7 @@ class MajorityVote final : public Compressor {
     for (size_t i = 0; i < outlets.size(); ++i) {
       const std::byte* from =
           round == 0 ? scratch.bits + static_cast<int64_t>(i) * share : scratch.counts.majority();
-      parallel_for(context.stream, share, CopyBytes{from, outlets[i].data});
+      parallel_for(context.stream, share, CopyAll<std::byte>{from, outlets[i].data});
     }
   }
 
@@ -171,7 +165,7 @@ class MajorityVote final : public Compressor {
                      CountVotes{payloads[i].data, i == 0, negative_ties(info), scratch.counts}, 64);
       } else {
         parallel_for(context.stream, share,
-                     CopyBytes{payloads[i].data, scratch.bits + payloads[i].from * share});
+                     CopyAll<std::byte>{payloads[i].data, scratch.bits + payloads[i].from * share});
       }
     }
     if (round == 1) apply(context, unit, scratch);

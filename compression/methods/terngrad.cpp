@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kRun = 512;  // elements per team
 
-int64_t runs_of(const Slice& slice) { return (slice.numel + kRun - 1) / kRun; }
+int64_t runs_of(int64_t numel) { return (numel + kRun - 1) / kRun; }
 
 /// Moments of a field, from which sigma and max |g| follow.
 struct Moments {
@@ -82,7 +82,7 @@ struct SetClipped {
 struct Runs {
   int64_t first = 0;
   Slice operator()(const Slice& slice) {
-    const Slice runs{first, runs_of(slice)};
+    const Slice runs{first, runs_of(slice.numel)};
     first += runs.numel;
     return runs;
   }
@@ -94,14 +94,8 @@ struct TerngradScratch {
   FieldPartials<Moments> partials;
 
   TerngradScratch(Cursor& cursor, const UnitSpec& spec)
-      : moments(cursor.take<Moments>(total(spec))), partials(cursor, spec.fields, Runs()) {}
-
- private:
-  static int64_t total(const UnitSpec& spec) {
-    Runs runs;
-    each_slice(spec, [&](size_t, const Slice& slice, int64_t) { runs(slice); });
-    return runs.first;
-  }
+      : moments(cursor.take<Moments>(sum_of_slices(spec, runs_of))),
+        partials(cursor, spec.fields, Runs()) {}
 };
 
 class TerngradCode final : public ScaledIntegers {
@@ -117,8 +111,8 @@ class TerngradCode final : public ScaledIntegers {
     SmallTeams<WriteMoments> slices(stream);
     Moments* moments = scratch.moments;
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-      slices.add(runs_of(slice), {source, slice.offset, slice.numel, moments}, kRun);
-      moments += runs_of(slice);
+      slices.add(runs_of(slice.numel), {source, slice.offset, slice.numel, moments}, kRun);
+      moments += runs_of(slice.numel);
     });
     slices.finish();
     reduce_fields(stream, spec.fields, MomentsOf{scratch.moments}, scratch.partials,

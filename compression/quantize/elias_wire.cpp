@@ -186,11 +186,7 @@ void over_slices(const Stream& stream, const UnitSpec& spec, int64_t run, const 
 }  // namespace
 
 int64_t EliasWire::chunks(const UnitSpec& spec) const {
-  int64_t chunks = 0;
-  each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-    chunks += (slice.numel + run() - 1) / run();
-  });
-  return chunks;
+  return sum_of_slices(spec, [&](int64_t numel) { return (numel + run() - 1) / run(); });
 }
 
 int64_t EliasWire::chunk_bytes(int64_t numel) const {
@@ -201,9 +197,8 @@ int64_t EliasWire::chunk_bytes(int64_t numel) const {
 }
 
 int64_t EliasWire::capacity(const UnitSpec& spec) const {
-  int64_t bytes = 0;
-  each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-    bytes += slice.numel / run() * chunk_bytes(run()) + chunk_bytes(slice.numel % run());
+  const int64_t bytes = sum_of_slices(spec, [&](int64_t numel) {
+    return numel / run() * chunk_bytes(run()) + chunk_bytes(numel % run());
   });
   WISP_CHECK(bytes <= UINT32_MAX, "elias wire: a unit of ", spec.numel,
              " elements may need more than 4 GiB; use smaller buckets");

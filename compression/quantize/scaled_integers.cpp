@@ -26,12 +26,6 @@ struct SetScale {
   WISP_HD void operator()(int64_t f, int64_t, float largest) const { scale[f] = largest; }
 };
 
-struct Propose {
-  const float* own;
-  float* scale;
-  WISP_HD void operator()(int64_t f) const { scale[f] = own[f]; }
-};
-
 /// Grids for an agreed scale: a worker clips to its own scale, and rounds to the levels of the
 /// agreed one.
 struct AgreeOn {
@@ -107,7 +101,7 @@ void ScaledIntegers::propose(Context& context, const Source& source, const UnitS
   const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
   own_scales(context.stream, source, spec, scratch.scales, scratch.own);
   parallel_for(context.stream, fields_of(spec),
-               Propose{scratch.own, reinterpret_cast<float*>(outlet.data)});
+               CopyAll<float>{scratch.own, reinterpret_cast<float*>(outlet.data)});
 }
 
 void ScaledIntegers::agree(Context& context, const Payload& payload, const UnitSpec& spec,
@@ -121,13 +115,11 @@ void ScaledIntegers::agree(Context& context, const Payload& payload, const UnitS
 }
 
 int64_t ScaledIntegers::bytes(const UnitSpec& spec, const StepInfo& info) const {
-  const bool lanes = shares(info);
-  int64_t bytes = lanes ? 0 : 4 * fields_of(spec);
-  each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-    bytes += lanes ? 4 * Lanes(info.summands, levels_).words(slice.numel)
-                   : LevelWire{levels_}.bytes(slice.numel);
-  });
-  return bytes;
+  if (!shares(info))
+    return 4 * fields_of(spec) +
+           sum_of_slices(spec, [&](int64_t numel) { return LevelWire{levels_}.bytes(numel); });
+  const Lanes lanes(info.summands, levels_);
+  return 4 * sum_of_slices(spec, [&](int64_t numel) { return lanes.words(numel); });
 }
 
 Message ScaledIntegers::message(const UnitSpec& spec, const StepInfo& info) const {

@@ -2,28 +2,18 @@
 #pragma once
 
 #include "compression/quantize/group.h"
-#include "core/loops/parallel.h"
+#include "compression/slices.h"
 
 namespace wisp {
 
 using ReadPlane = Plane<1, const std::byte>;
 
 /// Bytes of the planes of all slices of the unit.
-inline int64_t signs_bytes(const UnitSpec& spec) {
-  int64_t bytes = 0;
-  for (const Field& field : spec.fields)
-    for (const Slice& slice : field.slices) bytes += Plane<1>::bytes(slice.numel);
-  return bytes;
-}
-
-struct ClearBytes {
-  std::byte* bytes;
-  WISP_HD void operator()(int64_t i) const { bytes[i] = std::byte{0}; }
-};
+inline int64_t signs_bytes(const UnitSpec& spec) { return sum_of_slices(spec, Plane<1>::bytes); }
 
 /// Clears the bytes between the planes and the end of a payload.
 inline void clear_bytes(const Stream& stream, std::byte* begin, const std::byte* end) {
-  if (begin < end) parallel_for(stream, end - begin, ClearBytes{begin});
+  if (begin < end) parallel_for(stream, end - begin, ZeroAll<std::byte>{begin});
 }
 
 /// Writes the signs of a group of the source's numbers. Settles that `high` is sent for each +, and

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compression/ratio_schedule.h"
+#include "compression/slices.h"
 #include "compression/sparse_options.h"
 
 namespace wisp {
@@ -61,9 +62,8 @@ void DrawnCode::decode(Context& context, const Payload& payload, float weight, b
 }
 
 int64_t DrawnCode::bytes_of(const UnitSpec& spec, double ratio) const {
-  int64_t values = 0;
-  for (const Field& field : spec.fields) values += kept(field, ratio);
-  return values * size_of(options_.values);
+  return size_of(options_.values) *
+         sum_of_fields(spec, [&](const Field& field) { return kept(field, ratio); });
 }
 
 DrawnCode::Draw DrawnCode::draw_of(const Field& field, const StepInfo& info, int rank) const {

@@ -1,13 +1,11 @@
 // Positions as a bit for each element of a field: bit p % 32 of word p / 32. Each field begins with
 // a new word. This is the shortest format above a ratio of about 1 / 6.
-#include "compression/sparse/count_bits.h"
 #include "compression/sparse/sparse_index.h"
 
 namespace wisp {
 namespace {
 
-using sparse::chunks_of;
-using sparse::Span;
+using sparse::chunks_of, sparse::count_bits, sparse::Span;
 
 int64_t words_of(int64_t numel) { return (numel + 31) / 32; }
 
@@ -110,9 +108,7 @@ class Bitmap final : public IndexFormat {
 
  private:
   static int64_t words(const UnitSpec& spec) {
-    int64_t count = 0;
-    for (const Field& field : spec.fields) count += words_of(field.numel);
-    return count;
+    return sum_of_fields(spec, [](const Field& field) { return words_of(field.numel); });
   }
   /// Writes the first word of each field, and the number of all words.
   static const int64_t* put_first_words(const Stream& stream, const UnitSpec& spec,

@@ -14,8 +14,7 @@
 namespace wisp {
 namespace {
 
-using sparse::chunks_of;
-using sparse::Span;
+using sparse::chunks_of, sparse::Span;
 
 WISP_HD inline int log2_of(uint32_t number) {
   int log = 0;
@@ -40,9 +39,7 @@ struct Chunks {
       : first(cursor.take<int64_t>(static_cast<int64_t>(spec.fields.size()) + 1)),
         word(cursor.take<int64_t>(most(spec, room) + 1)) {}
   static int64_t most(const UnitSpec& spec, const Room& room) {
-    int64_t chunks = 0;
-    for (const Field& field : spec.fields) chunks += chunks_of(room.of(field));
-    return chunks;
+    return sum_of_fields(spec, [&](const Field& field) { return chunks_of(room.of(field)); });
   }
 };
 
@@ -220,11 +217,10 @@ class Gamma final : public IndexFormat {
  public:
   const char* name() const override { return "gamma"; }
   int64_t most_bytes(const UnitSpec& spec, const Room& room) const override {
-    int64_t words = 0;
-    for (const Field& field : spec.fields) {
+    const int64_t words = sum_of_fields(spec, [&](const Field& field) {
       const int64_t k = room.of(field);
-      words += (most_bits(field.numel, k) + 31 * chunks_of(k)) / 32;
-    }
+      return (most_bits(field.numel, k) + 31 * chunks_of(k)) / 32;
+    });
     return table_bytes(Chunks::most(spec, room)) + 4 * words;
   }
   int64_t scratch_bytes(const UnitSpec& spec, const Room& room) const override {

@@ -9,11 +9,6 @@
 namespace wisp::power_words {
 namespace {
 
-struct ClearLists {
-  int64_t* listed;
-  WISP_HD void operator()(int64_t f) const { listed[f] = 0; }
-};
-
 /// Scratch for adding words.
 struct Adding {
   UnitRows rows;
@@ -118,14 +113,13 @@ int64_t scratch_bytes(const UnitSpec& spec, double ratio) {
 }
 
 int64_t capacity(const UnitSpec& spec, double ratio) {
-  int64_t words = 0;
-  for (const Field& field : spec.fields) {
-    WISP_CHECK(field.numel <= kMostElements, "variance: a field has ", field.numel,
-               " elements, its words hold positions below 2^28 = ", kMostElements,
-               "; use a smaller compression.scope");
-    words += kept_count(ratio, field.numel);
-  }
-  return front_bytes(spec) + 4 * words;
+  return front_bytes(spec) +
+         4 * sum_of_fields(spec, [&](const Field& field) {
+           WISP_CHECK(field.numel <= kMostElements, "variance: a field has ", field.numel,
+                      " elements, its words hold positions below 2^28 = ", kMostElements,
+                      "; use a smaller compression.scope");
+           return kept_count(ratio, field.numel);
+         });
 }
 
 SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,
@@ -144,15 +138,10 @@ SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,
     const Philox random(info.seed, static_cast<uint64_t>(info.step), of.key);
     const int64_t start = random.below(0, static_cast<uint32_t>(of.numel));
     const auto each_range = [&](const auto& visit) {
-      const auto each_between = [&](int64_t from, int64_t to) {
-        each_slice(of, [&](const Slice& slice, int64_t position) {
-          const int64_t begin = std::max(from, position);
-          const int64_t end = std::min(to, position + slice.numel);
-          if (begin < end) visit(slice.offset + begin - position, begin, end - begin);
-        });
-      };
-      each_between(start, of.numel);
-      each_between(0, start);
+      each_piece(of, start, of.numel - start, [&](int64_t offset, int64_t at, int64_t numel) {
+        visit(offset, start + at, numel);
+      });
+      each_piece(of, 0, start, visit);
     };
     int64_t group_end = ranges.chunks;
     each_range([&](int64_t, int64_t, int64_t numel) { group_end += SelectRange::chunks(numel); });
@@ -173,7 +162,7 @@ SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,
 }
 
 void clear_lists(const Stream& stream, const UnitSpec& spec, const Lists& lists) {
-  parallel_for(stream, std::ssize(spec.fields), ClearLists{lists.listed});
+  parallel_for(stream, std::ssize(spec.fields), ZeroAll<int64_t>{lists.listed});
 }
 
 void add(const Stream& stream, const UnitSpec& spec, double ratio,

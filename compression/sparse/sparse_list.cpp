@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "compression/slices.h"
 #include "core/loops/parallel_rows.h"
 
 namespace wisp {
@@ -197,11 +196,6 @@ struct Pass {
   }
 };
 
-struct ClearList {
-  Range* range;
-  WISP_HD void operator()(int64_t f) const { range[f] = {0, 0}; }
-};
-
 struct CountEntries {
   const Range* range;
   bool add;
@@ -221,9 +215,7 @@ int64_t Room::of(const Field& field) const {
 }
 
 int64_t Room::of(const UnitSpec& spec) const {
-  int64_t entries = 0;
-  for (const Field& field : spec.fields) entries += of(field);
-  return entries;
+  return sum_of_fields(spec, [this](const Field& field) { return of(field); });
 }
 
 SparseList::SparseList(Cursor& cursor, int64_t fields, int64_t entries)
@@ -240,11 +232,8 @@ int64_t select_list_bytes(const UnitSpec& spec, const Room& room, Selection::Kin
   return layout_bytes<select::Scratch>(sizes);
 }
 
-namespace {
-
-/// Adds a list to an arena; with `among`, only the entries that it has too.
-void add(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
-         const SparseList* among, float weight, float* arena) {
+void add_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
+              float weight, float* arena, const SparseList* among) {
   const AddEntries adds{list, among ? *among : list, among != nullptr, weight, arena};
   parallel_rows(stream, adds, select::kTile, [&](const auto& put) {
     each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
@@ -255,20 +244,8 @@ void add(const Stream& stream, const UnitSpec& spec, const Room& room, const Spa
   });
 }
 
-}  // namespace
-
-void add_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
-              float weight, float* arena) {
-  add(stream, spec, room, list, nullptr, weight, arena);
-}
-
-void add_common(const Stream& stream, const UnitSpec& spec, const Room& room,
-                const SparseList& list, const SparseList& among, float weight, float* arena) {
-  add(stream, spec, room, list, &among, weight, arena);
-}
-
 void clear_fields(const Stream& stream, const UnitSpec& spec, const Tensor& arena) {
-  parallel_for_ranges(stream, ranges_of(spec), ZeroAll{arena.data<float>()});
+  parallel_for_ranges(stream, ranges_of(spec), ZeroAll<float>{arena.data<float>()});
 }
 
 void merge_lists(const Stream& stream, const UnitSpec& spec, const SparseList& a,
@@ -330,7 +307,7 @@ void pass_list(const Stream& stream, const UnitSpec& spec, const Room& room, con
 }
 
 void clear_list(const Stream& stream, const UnitSpec& spec, const SparseList& list) {
-  parallel_for(stream, std::ssize(spec.fields), ClearList{list.range});
+  parallel_for(stream, std::ssize(spec.fields), ZeroAll<Range>{list.range});
 }
 
 void count_list(const Stream& stream, const UnitSpec& spec, const SparseList& list, bool add,

@@ -4,6 +4,7 @@
 // thread.
 #pragma once
 
+#include "compression/slices.h"
 #include "compression/sparse/select.h"
 #include "compression/wire_value.h"
 
@@ -54,6 +55,13 @@ WISP_HD inline int64_t count_below(const uint32_t* position, int64_t count, int6
     low += half * (position[low + half - 1] < bound);
   }
   return low + (count > 0 && position[low] < bound);
+}
+
+/// The number of set bits, computed alike on every device.
+WISP_HD inline int count_bits(uint32_t word) {
+  word -= word >> 1 & 0x55555555u;
+  word = (word & 0x33333333u) + (word >> 2 & 0x33333333u);
+  return static_cast<int>((((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24);
 }
 
 /// Reads the values of a tile of a field's entries, rounded to the wire format.
@@ -122,11 +130,9 @@ void take_values(const Stream& stream, const select::Fields<Source>& fields, Wir
 }
 
 /// arena += weight · list, in the unit's slices. Positions beyond a field are skipped.
+/// With `among`, only of the entries that it has too. Adds exactly weight · value each.
 void add_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
-              float weight, float* arena);
-/// add_list() for the entries that `among` has too; adds exactly weight · value each.
-void add_common(const Stream& stream, const UnitSpec& spec, const Room& room,
-                const SparseList& list, const SparseList& among, float weight, float* arena);
+              float weight, float* arena, const SparseList* among = nullptr);
 /// Clears the unit's slices.
 void clear_fields(const Stream& stream, const UnitSpec& spec, const Tensor& arena);
 

@@ -5,7 +5,6 @@
 #include "compression/code.h"
 #include "compression/field_reduce.h"
 #include "compression/quantize/range_float.h"
-#include "compression/sparse/count_bits.h"
 #include "compression/sparse/sparse_list.h"
 #include "core/loops/parallel_rows.h"
 
@@ -204,7 +203,7 @@ struct CountBits {
     const int64_t at = item - row.first_item;
     const Tile tile(SpectrumWords(payload, row).bitmap, row.wire.bitmap_words(), at);
     const int64_t count = team.scan(
-        tile.count, [&](int64_t w) { return int64_t{count_bits(tile.word[w])}; },
+        tile.count, [&](int64_t w) { return int64_t{sparse::count_bits(tile.word[w])}; },
         [](int64_t, int64_t) {});
     team.once([&] { first[row.part + at] = count; });
   }
@@ -263,11 +262,11 @@ struct AddCoefficients {
     const Tile tile(from.bitmap, row.wire.bitmap_words(), at);
     float* to = numbers + row.number + 2 * 32 * kTile * at;
     team.scan(
-        tile.count, [&](int64_t w) { return int64_t{count_bits(tile.word[w])}; },
+        tile.count, [&](int64_t w) { return int64_t{sparse::count_bits(tile.word[w])}; },
         [&](int64_t w, int64_t before) {
           int64_t j = first[row.part + at] + before;
           for (uint32_t left = tile.word[w]; left != 0; left &= left - 1, ++j) {
-            float* pair = to + 2 * (32 * w + count_bits((left & (0u - left)) - 1));
+            float* pair = to + 2 * (32 * w + sparse::count_bits((left & (0u - left)) - 1));
             pair[0] += format.decode(code(from.codes, words, row.wire.bits(), 2 * j));
             pair[1] += format.decode(code(from.codes, words, row.wire.bits(), 2 * j + 1));
           }

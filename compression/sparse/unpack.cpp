@@ -148,11 +148,6 @@ struct Input {
   WISP_HD int64_t of(int64_t f) const { return reinterpret_cast<const uint32_t*>(data)[f]; }
 };
 
-struct ClearBad {
-  int64_t* bad;
-  WISP_HD void operator()(int64_t f) const { bad[f] = 0; }
-};
-
 /// Prepares fields that several teams share, and adds up the runs of each part.
 struct SumRuns {
   struct Shared {};
@@ -300,7 +295,7 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
     parallel_teams(stream, fields * parts, SumRuns{input, parts, scratch.of_part, scratch.bad},
                    each);
   } else if (parts > 1) {
-    parallel_for(stream, fields, ClearBad{scratch.bad});
+    parallel_for(stream, fields, ZeroAll<int64_t>{scratch.bad});
   }
   dispatch_wire(values_, [&]<class Value>(Value) {
     parallel_teams(stream, fields * parts,

@@ -142,7 +142,7 @@ TEST(SparseList, AddsToSlices) {
     });
   }
   add_list(Stream::immediate(), spec, room, list.list, 2.0f, sum.data());
-  add_common(Stream::immediate(), spec, room, list.list, among.list, -1.0f, common.data());
+  add_list(Stream::immediate(), spec, room, list.list, -1.0f, common.data(), &among.list);
   EXPECT_EQ(sum, expected_sum);
   EXPECT_EQ(common, expected_common);
 }

@@ -1,4 +1,4 @@
-#include "compression/sparse/cyclic_run.h"
+#include "compression/slices.h"
 
 #include <gtest/gtest.h>
 

@@ -173,8 +173,7 @@ class BlockTopk final : public Code {
                " bytes of scores, expected ", sizes.scores);
     const auto* score = reinterpret_cast<const float*>(payload.data);
     const auto scratch = lay_out<Scratch>(memory, spec, sizes, options_.shared);
-    select_blocks(context.stream, spec, options_.block_size, score, info, scratch.ids,
-                  scratch.select);
+    select_blocks(context.stream, spec, info, score, scratch.ids, scratch.select);
   }
 
   Message message(const UnitSpec& spec, const StepInfo& info) const override {
@@ -198,8 +197,7 @@ class BlockTopk final : public Code {
     std::byte* values = outlet.data + (options_.shared ? 0 : sizes.ids);
     if (!options_.shared) {
       score_blocks<true>(context.stream, source, spec, info, scratch.rows, scratch.scores);
-      select_blocks(context.stream, spec, options_.block_size, scratch.scores, info, ids,
-                    scratch.select);
+      select_blocks(context.stream, spec, info, scratch.scores, ids, scratch.select);
     } else if (source.accumulates()) {
       parallel_for_ranges(context.stream, ranges_of(spec), TakeAll{source});
     }
@@ -248,6 +246,13 @@ class BlockTopk final : public Code {
     fields.finish();
   }
 
+  /// Writes the ids of the selected blocks, ascending, field after field in the order of `score`.
+  void select_blocks(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
+                     const float* score, uint32_t* ids, std::byte* scratch) const {
+    select_of_arrays(stream, std::ssize(spec.fields), scores_of(spec, info, options_.block_size),
+                     score, ids, scratch);
+  }
+
   /// Runs the kernel over all kept blocks, part by part.
   template <class Kernel>
   void over_parts(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
@@ -294,7 +299,8 @@ class BlockTopk final : public Code {
       sizes.ids += 4 * blocks.kept;
       sizes.values += blocks.kept * blocks.size * size_of(options_.values);
     }
-    sizes.select = select_blocks_bytes(spec, options_.block_size, info.ratio);
+    sizes.select =
+        select_of_arrays_bytes(std::ssize(spec.fields), scores_of(spec, info, options_.block_size));
     return sizes;
   }
 

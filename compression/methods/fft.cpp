@@ -54,7 +54,7 @@ struct Group {
     for (int64_t i = 0; i < fields; ++i) {
       visit(i, number, coefficient);
       number += size[i];
-      coefficient += spectrum[i].wire.coefficients();
+      coefficient += spectrum[i].wire.coefficients;
     }
   }
 };
@@ -213,7 +213,7 @@ class FftCode final : public Code {
       ++group.fields;
       group.bytes += spectrum.wire.bytes();
       group.numbers += size;
-      group.coefficients += spectrum.wire.coefficients();
+      group.coefficients += spectrum.wire.coefficients;
       if (group.fields < kMostFields && f + 1 < spec.fields.size()) continue;
       visit(group, at);
       at += group.bytes;

@@ -101,24 +101,12 @@ struct SetEuclidean {
 };
 
 /// Calls f(std::integral_constant<int, width>).
-template <class F>
+template <int kWidth = 2, class F>
 void with_width(int width, const F& f) {
-  switch (width) {
-    case 2:
-      return f(std::integral_constant<int, 2>());
-    case 3:
-      return f(std::integral_constant<int, 3>());
-    case 4:
-      return f(std::integral_constant<int, 4>());
-    case 5:
-      return f(std::integral_constant<int, 5>());
-    case 6:
-      return f(std::integral_constant<int, 6>());
-    case 7:
-      return f(std::integral_constant<int, 7>());
-    default:
-      return f(std::integral_constant<int, 8>());
+  if constexpr (kWidth < 8) {
+    if (width > kWidth) return with_width<kWidth + 1>(width, f);
   }
+  f(std::integral_constant<int, kWidth>());
 }
 
 }  // namespace

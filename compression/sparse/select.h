@@ -18,6 +18,7 @@
 // histogram.
 #pragma once
 
+#include "compression/code.h"
 #include "compression/sparse/select_sample.h"
 
 namespace wisp {
@@ -289,20 +290,48 @@ struct Choose {
   }
 };
 
-/// Steps between the first list and the second, which do not read the fields themselves.
-void end_adaptation(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
-                    uint32_t least);
-void lower_threshold(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
-                     const Selection& selection);
+/// Lowers the threshold to that of the first step at which enough pass, or to that of the last.
+struct EndAdaptation {
+  const FieldRow* fields;
+  Progress* states;
+  uint32_t least;
+  WISP_HD void operator()(int64_t f) const {
+    const FieldRow& field = fields[f];
+    Progress& state = states[f];
+    state.again = adapts(field, state, least);
+    if (!state.again) return;
+    float threshold = float_from_bits(static_cast<uint32_t>(state.bound >> 32));
+    int64_t pass = state.candidates;
+    for (int step = 1; step <= kAdaptations && too_few(pass, field.k); ++step) {
+      threshold *= kAdaptation;
+      pass += state.passing[step];
+    }
+    const uint32_t magnitude = float_bits(threshold);
+    state.bound = bound_of(magnitude < least ? least : magnitude);
+  }
+};
+
+/// Lowers the threshold to the given one, if the sample's was higher and too few elements passed.
+struct LowerThreshold {
+  const FieldRow* fields;
+  Progress* states;
+  Selection selection;
+  WISP_HD void operator()(int64_t f) const {
+    Progress& state = states[f];
+    const uint64_t given = given_bound(selection, f);
+    state.again = fields[f].sample > 0 && state.candidates < fields[f].k && state.bound > given;
+    if (state.again) state.bound = given;
+  }
+};
 
 template <class Source>
 void list_again(const Stream& stream, const Fields<Source>& fields, const Selection& selection) {
   if (selection.kind == Selection::Kind::sampled) {
     parallel_teams(stream, fields.slices.chunks, CountPassing<Source>{fields, selection.least},
                    parallel::kSelectChunk);
-    end_adaptation(stream, fields.row, fields.count, fields.state, selection.least);
+    parallel_for(stream, fields.count, EndAdaptation{fields.row, fields.state, selection.least});
   } else {
-    lower_threshold(stream, fields.row, fields.count, fields.state, selection);
+    parallel_for(stream, fields.count, LowerThreshold{fields.row, fields.state, selection});
   }
   parallel_select_ranges(stream, fields.slices, ListSlices<Source, true>{fields});
 }
@@ -332,6 +361,34 @@ void select_entries(const Stream& stream, const select::Fields<Source>& fields,
   }
   parallel_teams(stream, fields.count,
                  Choose<Source>{fields, exact, selection.least, positions, range}, entries);
+}
+
+/// Selects the k largest of each array, zeros too, and writes their positions as select_entries()
+/// does. The arrays lie one behind the other in `numbers`; array_of(f) describes number f.
+template <class ArrayOf>
+void select_of_arrays(const Stream& stream, int64_t count, const ArrayOf& array_of,
+                      const float* numbers, uint32_t* positions, std::byte* scratch) {
+  Slice all{};  // of the array passed last
+  const auto from = [&](int64_t f) {
+    const SelectArray array = array_of(f);
+    int64_t before = 0;
+    for (int64_t g = 0; g < f; ++g) before += array_of(g).numel;
+    all.numel = array.numel;
+    return SelectFrom<Source>{{&all, 1}, {.gradient = numbers + before}, array.k, array.random};
+  };
+  const auto fields = select::write_fields(stream, count, from, Selection::Kind::exact, scratch);
+  select_entries(stream, fields, {.least = 0}, positions, nullptr);
+}
+/// Bytes of scratch for select_of_arrays().
+template <class ArrayOf>
+int64_t select_of_arrays_bytes(int64_t count, const ArrayOf& array_of) {
+  select::Sizes sizes;
+  for (int64_t f = 0; f < count; ++f) {
+    const SelectArray array = array_of(f);
+    const Slice all{0, array.numel};
+    sizes.add({&all, 1}, select::Extent(array.numel, array.k));
+  }
+  return layout_bytes<select::Scratch>(sizes);
 }
 
 }  // namespace wisp

@@ -49,6 +49,11 @@ struct SelectFrom {
   int64_t k;
   Philox random;
 };
+/// An array of numbers to select `k` from.
+struct SelectArray {
+  int64_t numel, k;
+  Philox random;
+};
 
 namespace select {
 

@@ -51,17 +51,17 @@ void over_spectra(const Stream& stream, Spectra spectra, const Items& items, con
       row.field = of.field;
       row.wire = of.wire;
       put(row, items(of.wire));
-      row.number += 2 * of.wire.coefficients();
+      row.number += 2 * of.wire.coefficients;
       row.payload += of.wire.bytes() / 4;
-      row.position += of.wire.kept();
-      row.part += items_of(of.wire.coefficients(), kPairs);
+      row.position += of.wire.kept;
+      row.part += items_of(of.wire.coefficients, kPairs);
     }
   });
 }
 int64_t one_each(const SpectrumWire&) { return 1; }
-int64_t each_pairs(const SpectrumWire& wire) { return items_of(wire.coefficients(), kPairs); }
+int64_t each_pairs(const SpectrumWire& wire) { return items_of(wire.coefficients, kPairs); }
 int64_t each_tile(const SpectrumWire& wire) { return items_of(wire.bitmap_words(), kTile); }
-int64_t each_codes(const SpectrumWire& wire) { return items_of(2 * wire.kept(), kCodes); }
+int64_t each_codes(const SpectrumWire& wire) { return items_of(2 * wire.kept, kCodes); }
 static_assert(32 * kTile >= kPairs, "so that tiles are no more than parts");
 
 struct FindMax {
@@ -74,7 +74,7 @@ struct FindMax {
     const int64_t at = item - row.first_item;
     const int64_t begin = 2 * kPairs * at;
     const int64_t end = begin + 2 * kPairs;
-    const int64_t all = 2 * row.wire.coefficients();
+    const int64_t all = 2 * row.wire.coefficients;
     const LargestOf kernel{{.gradient = numbers + row.number}};
     const float max = team.reduce_lanes(begin, end < all ? end : all, kernel);
     team.once([&] { part[row.part + at] = max; });
@@ -88,7 +88,7 @@ struct WriteMax {
   RowTable<SpectrumRow> table = {};
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow& row = table.row[item];
-    const int64_t parts = (row.wire.coefficients() + kPairs - 1) / kPairs;
+    const int64_t parts = (row.wire.coefficients + kPairs - 1) / kPairs;
     const float max = team.reduce_lanes(0, parts, LargestOf{{.gradient = part + row.part}});
     team.once([&] { *SpectrumWords(payload, row).max = float_bits(max); });
   }
@@ -104,7 +104,7 @@ struct Energy {
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow row = table.row_of(item);
     const int64_t first = (item - row.first_item) * kPairs;
-    const int64_t left = row.wire.coefficients() - first;
+    const int64_t left = row.wire.coefficients - first;
     const float* pair = numbers + row.number + 2 * first;
     float* to = energy + row.number / 2 + first;
     const uint32_t exponent = *SpectrumWords(payload, row).max >> 23;
@@ -129,7 +129,7 @@ struct WriteBitmap {
     const int64_t words = left < kTile ? left : kTile;
     team.each((words + kChunk - 1) / kChunk, [&](int64_t chunk) {
       const int64_t begin = chunk * kChunk;
-      write(positions + row.position, row.wire.kept(), first + begin,
+      write(positions + row.position, row.wire.kept, first + begin,
             first + (begin + kChunk < words ? begin + kChunk : words),
             SpectrumWords(payload, row).bitmap);
     });
@@ -162,12 +162,12 @@ struct WriteCoefficients {
     const float* spectrum = numbers + row.number;
     const uint32_t* position = positions + row.position;
     const SpectrumWords to(payload, row);
-    const int bits = row.wire.bits();
-    const RangeFloat format(bits, row.wire.mantissa(), float_from_bits(*to.max));
+    const int bits = row.wire.bits;
+    const RangeFloat format(bits, row.wire.mantissa, float_from_bits(*to.max));
     const int64_t first = tile * kCodes;
     team.each(kCodes, [&](int64_t i) {
       const int64_t at = first + i;
-      shared.code[i] = at < 2 * row.wire.kept()
+      shared.code[i] = at < 2 * row.wire.kept
                            ? format.encode(spectrum[2 * int64_t{position[at / 2]} + at % 2])
                            : 0;
     });
@@ -228,12 +228,12 @@ struct Judge {
                   [&](int64_t tile, int64_t before) { of_tile[tile] = before; });
     team.once([&] {
       const float max = float_from_bits(*from.max);
-      const auto rest = static_cast<uint32_t>(row.wire.coefficients() % 32);
+      const auto rest = static_cast<uint32_t>(row.wire.coefficients % 32);
       const bool within = rest == 0 || from.bitmap[words - 1] >> rest == 0;
-      if (total != row.wire.kept()) complaints.add(Wrong::count, row.field, total);
+      if (total != row.wire.kept) complaints.add(Wrong::count, row.field, total);
       if (!in_range(max)) complaints.add(Wrong::scale, row.field, 0);
       if (!within) complaints.add(Wrong::position, row.field, total - 1);
-      if (total != row.wire.kept() || !within || !in_range(max)) of_tile[0] = -1;
+      if (total != row.wire.kept || !within || !in_range(max)) of_tile[0] = -1;
     });
   }
 };
@@ -258,7 +258,7 @@ struct AddCoefficients {
     const int64_t at = item - row.first_item;
     const SpectrumWords from(payload, row);
     const int64_t words = row.wire.code_words();
-    const RangeFloat format(row.wire.bits(), row.wire.mantissa(), float_from_bits(*from.max));
+    const RangeFloat format(row.wire.bits, row.wire.mantissa, float_from_bits(*from.max));
     const Tile tile(from.bitmap, row.wire.bitmap_words(), at);
     float* to = numbers + row.number + 2 * 32 * kTile * at;
     team.scan(
@@ -267,12 +267,20 @@ struct AddCoefficients {
           int64_t j = first[row.part + at] + before;
           for (uint32_t left = tile.word[w]; left != 0; left &= left - 1, ++j) {
             float* pair = to + 2 * (32 * w + sparse::count_bits((left & (0u - left)) - 1));
-            pair[0] += format.decode(code(from.codes, words, row.wire.bits(), 2 * j));
-            pair[1] += format.decode(code(from.codes, words, row.wire.bits(), 2 * j + 1));
+            pair[0] += format.decode(code(from.codes, words, row.wire.bits, 2 * j));
+            pair[1] += format.decode(code(from.codes, words, row.wire.bits, 2 * j + 1));
           }
         });
   }
 };
+
+/// The energies of each spectrum, for select_of_arrays().
+auto energies_of(Spectra spectra) {
+  return [spectra](int64_t f) {
+    const FieldSpectrum& of = spectra[static_cast<size_t>(f)];
+    return SelectArray{of.wire.coefficients, of.wire.kept, of.random};
+  };
+}
 
 int64_t all_parts(Spectra spectra) {
   int64_t parts = 0;
@@ -289,16 +297,15 @@ struct Packing {
 
   Packing(Cursor& cursor, Spectra spectra) {
     int64_t coefficients = 0, kept = 0;
-    select::Sizes sizes;
     for (const FieldSpectrum& of : spectra) {
-      coefficients += of.wire.coefficients();
-      kept += of.wire.kept();
-      sizes.add({&of.wire.all(), 1}, select::Extent(of.wire.coefficients(), of.wire.kept()));
+      coefficients += of.wire.coefficients;
+      kept += of.wire.kept;
     }
     max = cursor.take<float>(all_parts(spectra));
     energy = cursor.take<float>(coefficients);
     positions = cursor.take<uint32_t>(kept);
-    select = cursor.take<std::byte>(layout_bytes<select::Scratch>(sizes));
+    select =
+        cursor.take<std::byte>(select_of_arrays_bytes(std::ssize(spectra), energies_of(spectra)));
   }
 };
 
@@ -322,17 +329,8 @@ void pack_spectra(const Stream& stream, Spectra spectra, const float* numbers, s
   over_spectra(stream, spectra, each_pairs, FindMax{numbers, scratch.max}, 2 * kPairs);
   over_spectra(stream, spectra, one_each, WriteMax{scratch.max, words}, 1);
   over_spectra(stream, spectra, each_pairs, Energy{numbers, words, scratch.energy}, kPairs);
-  const auto field = [&](int64_t f) {
-    const auto at = static_cast<size_t>(f);
-    int64_t before = 0;
-    for (size_t g = 0; g < at; ++g) before += spectra[g].wire.coefficients();
-    const FieldSpectrum& of = spectra[at];
-    return SelectFrom<Source>{
-        {&of.wire.all(), 1}, {.gradient = scratch.energy + before}, of.wire.kept(), of.random};
-  };
-  const auto fields = select::write_fields(stream, std::ssize(spectra), field,
-                                           Selection::Kind::exact, scratch.select);
-  select_entries(stream, fields, {.least = 0}, scratch.positions, nullptr);
+  select_of_arrays(stream, std::ssize(spectra), energies_of(spectra), scratch.energy,
+                   scratch.positions, scratch.select);
   over_spectra(stream, spectra, each_tile, WriteBitmap{scratch.positions, words}, 32 * kTile);
   over_spectra(stream, spectra, each_codes, WriteCoefficients{numbers, scratch.positions, words},
                kCodes);

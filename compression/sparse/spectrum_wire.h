@@ -14,30 +14,15 @@
 
 namespace wisp {
 
-/// The wire of one field. Sizes are host arithmetic.
-class SpectrumWire {
- public:
-  SpectrumWire() = default;
-  /// `kept` of `coefficients` are sent, as range floats of `bits` bits with `mantissa` mantissa
-  /// bits.
-  SpectrumWire(int64_t coefficients, int64_t kept, int bits, int mantissa)
-      : all_{0, coefficients}, kept_(kept), bits_(bits), mantissa_(mantissa) {}
-
-  WISP_HD int64_t coefficients() const { return all_.numel; }
-  WISP_HD int64_t kept() const { return kept_; }
-  WISP_HD int bits() const { return bits_; }
-  WISP_HD int mantissa() const { return mantissa_; }
-  /// The range of all coefficients, to select from.
-  const Slice& all() const { return all_; }
+/// The wire of one field: `kept` of its coefficients are sent, as range floats of `bits` bits with
+/// `mantissa` mantissa bits.
+struct SpectrumWire {
+  int64_t coefficients = 0, kept = 0;
+  int bits = 0, mantissa = 0;
 
   int64_t bytes() const { return 4 * (1 + bitmap_words() + code_words()); }
-  WISP_HD int64_t bitmap_words() const { return (coefficients() + 31) / 32; }
-  WISP_HD int64_t code_words() const { return (2 * kept_ * bits_ + 31) / 32; }
-
- private:
-  Slice all_{};
-  int64_t kept_ = 0;
-  int bits_ = 0, mantissa_ = 0;
+  WISP_HD int64_t bitmap_words() const { return (coefficients + 31) / 32; }
+  WISP_HD int64_t code_words() const { return (2 * kept * bits + 31) / 32; }
 };
 
 /// The spectrum of one field among several that are packed or added together.

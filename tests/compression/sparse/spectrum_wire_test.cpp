@@ -47,7 +47,7 @@ std::vector<float> noise(int64_t coefficients) {
 }
 
 TEST(SpectrumWire, LaysOutWhatItSays) {
-  const SpectrumWire wire(5, 2, 10, 3);
+  const SpectrumWire wire{5, 2, 10, 3};
   EXPECT_EQ(wire.bytes(), 4 * (1 + 1 + 2));  // 40 bits of codes
   const std::vector<float> spectrum = {0.1f, 0, 1.0f, -0.5f, 0, 0.1f, 0.25f, 0, 0.01f, -0.2f};
   // coefficients 1 and 3; 1.0, -0.5, 0.25 and 0 have the codes 511, -503, 495 and 0
@@ -63,7 +63,7 @@ TEST(SpectrumWire, KeepsTheLargest) {
       SCOPED_TRACE(testing::Message() << coefficients << " coefficients, " << bits << " bits");
       const int64_t kept = (coefficients + 4) / 5;
       const int mantissa = bits < 8 ? 0 : std::min(bits - 7, 23);
-      const SpectrumWire wire(coefficients, kept, bits, mantissa);
+      const SpectrumWire wire{coefficients, kept, bits, mantissa};
       const std::vector<float> spectrum = noise(coefficients);
       const std::vector<float> decoded = added(
           wire, packed(wire, spectrum), std::vector<float>(static_cast<size_t>(2 * coefficients)));
@@ -92,7 +92,7 @@ TEST(SpectrumWire, PacksAndAddsManyAtOnceAsOneByOne) {
   std::vector<uint32_t> words;
   for (int64_t f = 0; f < 120; ++f) {  // more than an argument has room for
     const int64_t coefficients = f == 7 ? 20'000 : 1 + 13 * f % 300;
-    const SpectrumWire wire(coefficients, (coefficients + 2) / 3, 9, 2);
+    const SpectrumWire wire{coefficients, (coefficients + 2) / 3, 9, 2};
     spectra.push_back({wire, Philox(1, 2, 3), f});
     const std::vector<float> own = noise(coefficients);
     const std::vector<uint32_t> payload = packed(wire, own);
@@ -114,7 +114,7 @@ TEST(SpectrumWire, PacksAndAddsManyAtOnceAsOneByOne) {
 }
 
 TEST(SpectrumWire, DoesNotDependOnTheOrderOfATeamsThreads) {
-  const SpectrumWire wire(20'000, 4321, 11, 4);
+  const SpectrumWire wire{20'000, 4321, 11, 4};
   const std::vector<float> spectrum = noise(20'000);
   const std::vector<uint32_t> payload = packed(wire, spectrum);
   const std::vector<float> sum = added(wire, payload, spectrum);
@@ -127,16 +127,16 @@ TEST(SpectrumWire, DoesNotDependOnTheOrderOfATeamsThreads) {
 
 TEST(SpectrumWire, ComparesMagnitudesOfAnySize) {
   for (const float scale : {1e-44f, 1e-30f, 1.0f, 1e30f, 3e38f}) {
-    const SpectrumWire wire(4, 1, 32, 23);
+    const SpectrumWire wire{4, 1, 32, 23};
     const std::vector<uint32_t> payload =
         packed(wire, {0.4f * scale, 0, 0, 0, 0.7f * scale, 0.7f * scale, 0.9f * scale, 0});
     EXPECT_EQ(payload[1], 0b0100u) << scale;
   }
-  EXPECT_EQ(std::popcount(packed(SpectrumWire(4, 2, 10, 3), std::vector<float>(8, 0.0f))[1]), 2);
+  EXPECT_EQ(std::popcount(packed(SpectrumWire{4, 2, 10, 3}, std::vector<float>(8, 0.0f))[1]), 2);
 }
 
 TEST(SpectrumWire, RefusesWhatIsNoSpectrum) {
-  const SpectrumWire wire(40, 8, 10, 3);
+  const SpectrumWire wire{40, 8, 10, 3};
   const std::vector<uint32_t> good = packed(wire, noise(40));
   const auto error = [&](const std::function<void(std::vector<uint32_t>&)>& damage) {
     std::vector<uint32_t> bad = good;

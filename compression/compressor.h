@@ -55,6 +55,12 @@ struct Outlet {
   std::byte* data = nullptr;
   int64_t capacity = 0;
   int64_t* used = nullptr;  // device word; only for variable messages
+
+  /// Throws Error if it has no room for a unit's `bytes`. `method` is for the message.
+  void expect(const char* method, int64_t bytes) const {
+    WISP_CHECK(capacity >= bytes, method, ": the unit needs ", bytes, " bytes, the outlet has ",
+               capacity);
+  }
 };
 
 /// The encoded bytes of one unit in one round, from one rank, as decode gets them.
@@ -65,6 +71,11 @@ struct Payload {
   int64_t* complaint = nullptr;  // device word for defects that decode's kernels find
 
   Complaints complaints() const { return {complaint, from}; }
+  /// Throws Error if it does not have the `expected` bytes. `method` is for the message.
+  void expect(const char* method, int64_t expected) const {
+    WISP_CHECK(bytes == expected, method, ": the payload of rank ", from, " has ", bytes,
+               " bytes, expected ", expected);
+  }
 };
 
 /// The contents of a unit, known before its memory exists.
@@ -153,9 +164,9 @@ class Compressor {
     return {};
   }
   /// Bytes of Unit::scratch in this step.
-  virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
+  virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const { return 0; }
   /// Number of rounds of encode, exchange and decode in this step.
-  virtual int rounds(const UnitSpec&, const StepInfo&) const = 0;
+  virtual int rounds(const UnitSpec&, const StepInfo&) const { return 1; }
   /// Number of updates after which rounds and messages repeat, at a constant ratio.
   virtual int64_t period() const { return 1; }
   /// The message of a round. Pure, as the planner calls it too. Only pair messages depend on the

@@ -35,7 +35,6 @@ class Fp8 final : public Code {
   Message message(const UnitSpec& spec, const StepInfo&) const override {
     return {.kind = Collective::all_gather, .bytes = spec.numel};
   }
-  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo&,
               const Outlet& outlet, std::byte*) const override {
     auto* out = reinterpret_cast<uint8_t*>(outlet.data);

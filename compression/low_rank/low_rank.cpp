@@ -76,7 +76,7 @@ LowRankOptions LowRankOptions::bind(Config& config, const CompressorSetup& setup
   return options;
 }
 
-LowRank::LowRank(const std::string& method, double exchanges, const LowRankOptions& options,
+LowRank::LowRank(const char* method, double exchanges, const LowRankOptions& options,
                  const Config& places)
     : method_(method), exchanges_(exchanges), options_(options) {
   places.expect(options.rank > 0, "compression.rank", options.rank, "more than 0");
@@ -216,8 +216,7 @@ void LowRank::multiply(Context& context, const Unit& unit, Factor factor) const 
 
 void LowRank::send(Context& context, const Unit& unit, const StepInfo& info, Factor factor,
                    const Outlet& outlet) const {
-  WISP_CHECK(outlet.capacity >= bytes(unit.spec, factor), method_, ": the unit needs ",
-             bytes(unit.spec, factor), " bytes, the outlet has ", outlet.capacity);
+  outlet.expect(method_, bytes(unit.spec, factor));
   with_wire_type(options_.values, [&](auto zero) {
     using T = decltype(zero);
     T* out = reinterpret_cast<T*>(outlet.data);

@@ -36,7 +36,7 @@ class LowRank : public Compressor {
  public:
   /// `method` is for messages. `exchanges`: how many times a step sends both P and Q. Throws Error
   /// for an option out of range, with the place of its key in `places`.
-  LowRank(const std::string& method, double exchanges, const LowRankOptions& options,
+  LowRank(const char* method, double exchanges, const LowRankOptions& options,
           const Config& places);
 
   Traits traits() const override {
@@ -91,7 +91,7 @@ class LowRank : public Compressor {
   void each_matrix(const Unit& unit, const Visit& visit) const;
   static void product(Context& context, const Matrix& matrix, const GradSlot& into);
 
-  std::string method_;
+  const char* method_;
   double exchanges_;
   LowRankOptions options_;
 };

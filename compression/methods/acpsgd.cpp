@@ -19,7 +19,6 @@ class AcpSgd final : public LowRank {
   AcpSgd(const LowRankOptions& options, const Config& places)
       : LowRank("acpsgd", 0.5, options, places) {}  // a step sends P or Q
 
-  int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   int64_t period() const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
     return message_of(spec, sent(info));

@@ -188,9 +188,7 @@ class BlockTopk final : public Code {
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
               const Outlet& outlet, std::byte* memory) const override {
-    const Message sent = message(spec, info);
-    WISP_CHECK(outlet.capacity >= sent.bytes, "block-top-k: the unit needs ", sent.bytes,
-               " bytes, the outlet has ", outlet.capacity);
+    outlet.expect("block-top-k", message(spec, info).bytes);
     const Sizes sizes = sizes_of(spec, info);
     const auto scratch = lay_out<Scratch>(memory, spec, sizes, options_.shared);
     auto* ids = options_.shared ? scratch.ids : reinterpret_cast<uint32_t*>(outlet.data);
@@ -212,9 +210,7 @@ class BlockTopk final : public Code {
   void decode(Context& context, const Payload& payload, float weight, bool add,
               const UnitSpec& spec, const StepInfo& info, Tensor into,
               std::byte* memory) const override {
-    const Message sent = message(spec, info);
-    WISP_CHECK(payload.bytes == sent.bytes, "block-top-k: the payload of rank ", payload.from,
-               " has ", payload.bytes, " bytes, expected ", sent.bytes);
+    payload.expect("block-top-k", message(spec, info).bytes);
     const Sizes sizes = sizes_of(spec, info);
     const uint32_t* ids = options_.shared ? lay_out<Scratch>(memory, spec, sizes, true).ids
                                           : reinterpret_cast<const uint32_t*>(payload.data);

@@ -64,12 +64,10 @@ class CastCode final : public Code {
   Message message(const UnitSpec& spec, const StepInfo&) const override {
     return {.kind = Collective::all_reduce, .dtype = dtype_of<T>::value, .bytes = bytes(spec)};
   }
-  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
               const Outlet& outlet, std::byte*) const override {
-    WISP_CHECK(outlet.capacity >= bytes(spec), kName, ": the unit needs ", bytes(spec),
-               " bytes, the outlet has ", outlet.capacity);
+    outlet.expect(kName, bytes(spec));
     T* out = reinterpret_cast<T*>(outlet.data);
     const float most =
         kExact ? std::numeric_limits<float>::infinity() : largest_summand<T>(info.summands);
@@ -86,8 +84,7 @@ class CastCode final : public Code {
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
               const UnitSpec& spec, const StepInfo&, Tensor into, std::byte*) const override {
-    WISP_CHECK(payload.bytes == bytes(spec), kName, ": the payload of rank ", payload.from, " has ",
-               payload.bytes, " bytes, expected ", bytes(spec));
+    payload.expect(kName, bytes(spec));
     const T* in = reinterpret_cast<const T*>(payload.data);
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
       float* out = into.data<float>() + slice.offset;

@@ -62,7 +62,6 @@ class Dgc final : public Compressor {
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     return wire_.encode_bytes(spec, {info.ratio}, selection_.kind);
   }
-  int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
     return {.kind = Collective::all_gather,
             .bytes = wire_.capacity(spec, {info.ratio}),

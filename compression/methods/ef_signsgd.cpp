@@ -48,8 +48,7 @@ class EfSign final : public Code {
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo&,
               const Outlet& outlet, std::byte* memory) const override {
-    WISP_CHECK(outlet.capacity >= bytes(spec), "ef_signsgd: the unit needs ", bytes(spec),
-               " bytes, the outlet has ", outlet.capacity);
+    outlet.expect("ef_signsgd", bytes(spec));
     auto* scale = reinterpret_cast<float*>(outlet.data);
     reduce_fields(context.stream, spec.fields, MagnitudesOf{source},
                   lay_out<FieldPartials<double>>(memory, spec.fields), SetMean{scale});
@@ -65,8 +64,7 @@ class EfSign final : public Code {
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
               const UnitSpec& spec, const StepInfo&, Tensor into, std::byte*) const override {
-    WISP_CHECK(payload.bytes == bytes(spec), "ef_signsgd: the payload of rank ", payload.from,
-               " has ", payload.bytes, " bytes, expected ", bytes(spec));
+    payload.expect("ef_signsgd", bytes(spec));
     const auto* scale = reinterpret_cast<const float*>(payload.data);
     const std::byte* bits = payload.data + scales_bytes(spec);
     SmallTeams<ReadSigns> signs(context.stream);

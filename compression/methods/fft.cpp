@@ -153,8 +153,7 @@ class FftCode final : public Code {
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
               const Outlet& outlet, std::byte* memory) const override {
-    WISP_CHECK(outlet.capacity >= bytes(spec, info), "fft: the unit needs ", bytes(spec, info),
-               " bytes, the outlet has ", outlet.capacity);
+    outlet.expect("fft", bytes(spec, info));
     const Stream& stream = context.stream;
     const Payload payload{info.rank, outlet.data, bytes(spec, info)};
     each_group(spec, info, [&](const Group& group, int64_t at) {
@@ -259,10 +258,7 @@ class FftCode final : public Code {
   void decode_weighted(Context& context, std::span<const Payload> payloads, float weight, bool add,
                        const UnitSpec& spec, const StepInfo& info, const Tensor& into,
                        std::byte* memory) const {
-    for (const Payload& payload : payloads) {
-      WISP_CHECK(payload.bytes == bytes(spec, info), "fft: the payload of rank ", payload.from,
-                 " has ", payload.bytes, " bytes, expected ", bytes(spec, info));
-    }
+    for (const Payload& payload : payloads) payload.expect("fft", bytes(spec, info));
     each_group(spec, info, [&](const Group& group, int64_t at) {
       const auto scratch = lay_out<FftScratch>(memory, group);
       add_and_invert(context, payloads, at, group, scratch);

@@ -112,12 +112,10 @@ class NaturalCode final : public Code {
   Message message(const UnitSpec& spec, const StepInfo&) const override {
     return {.kind = Collective::all_gather, .bytes = bytes(spec)};
   }
-  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
               const Outlet& outlet, std::byte*) const override {
-    WISP_CHECK(outlet.capacity >= bytes(spec), "natural: the unit needs ", bytes(spec),
-               " bytes, the outlet has ", outlet.capacity);
+    outlet.expect("natural", bytes(spec));
     std::byte* out = outlet.data;
     SmallTeams<EncodeNatural<kBits>> slices(context.stream);
     each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
@@ -132,8 +130,7 @@ class NaturalCode final : public Code {
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
               const UnitSpec& spec, const StepInfo&, Tensor into, std::byte*) const override {
-    WISP_CHECK(payload.bytes == bytes(spec), "natural: the payload of rank ", payload.from, " has ",
-               payload.bytes, " bytes, expected ", bytes(spec));
+    payload.expect("natural", bytes(spec));
     const std::byte* in = payload.data;
     SmallTeams<DecodeNatural<kBits>> slices(context.stream);
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {

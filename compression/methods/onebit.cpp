@@ -138,7 +138,6 @@ class OneBit final : public Compressor {
     });
     return slices;
   }
-  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
 
   /// Each owner gets its columns, and sends the same bytes to all.
@@ -177,9 +176,7 @@ class OneBit final : public Compressor {
     for (size_t i = 0; i < payloads.size(); ++i) {
       const Payload& payload = payloads[i];
       const int owner = round == 0 ? info.rank : payload.from;
-      const int64_t expected = bytes_of(unit.spec, info.ranks, owner);
-      WISP_CHECK(payload.bytes == expected, "onebit: the payload of rank ", payload.from, " has ",
-                 payload.bytes, " bytes, expected ", expected);
+      payload.expect("onebit", bytes_of(unit.spec, info.ranks, owner));
       const std::byte* in = payload.data;
       SmallTeams<DecodeColumn> fields(context.stream);
       each_part(unit.spec, info.ranks, owner, [&](const Columns& columns) {

@@ -108,11 +108,9 @@ class OneBitAdam final : public Compressor {
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
-    const int64_t bytes = bytes_of(unit.spec, info.ranks);
     for (size_t i = 0; i < payloads.size(); ++i) {
       const Payload& payload = payloads[i];
-      WISP_CHECK(payload.bytes == bytes, "onebit_adam: the payload of rank ", payload.from, " has ",
-                 payload.bytes, " bytes, expected ", bytes);
+      payload.expect("onebit_adam", bytes_of(unit.spec, info.ranks));
       const auto* scales = reinterpret_cast<const float*>(payload.data);
       SmallTeams<ReadSigns> adds(context.stream);
       SmallTeams<live::ReadSigns> reads(context.stream);

@@ -56,8 +56,7 @@ class QsgdCode final : public Code {
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
               const Outlet& outlet, std::byte* memory) const override {
-    WISP_CHECK(outlet.capacity >= message(spec, info).bytes, "qsgd: the unit needs ",
-               message(spec, info).bytes, " bytes, the outlet has ", outlet.capacity);
+    outlet.expect("qsgd", message(spec, info).bytes);
     const Stream& stream = context.stream;
     auto* norm = reinterpret_cast<float*>(outlet.data);
     const auto scratch = lay_out<QsgdScratch>(memory, spec, wire_.group > 0, elias_bytes(spec));
@@ -82,9 +81,7 @@ class QsgdCode final : public Code {
       return EliasWire{wire_}.decode(context.stream, spec, norm, payload, 4 * norms(spec), weight,
                                      add, into.data<float>());
     }
-    WISP_CHECK(payload.bytes == message(spec, info).bytes, "qsgd: the payload of rank ",
-               payload.from, " has ", payload.bytes, " bytes, expected ",
-               message(spec, info).bytes);
+    payload.expect("qsgd", message(spec, info).bytes);
     wire_.decode(context.stream, spec, norm, in, weight, add, into.data<float>());
   }
 

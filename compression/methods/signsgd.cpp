@@ -158,8 +158,7 @@ class MajorityVote final : public Compressor {
     const int64_t share = share_bytes(unit.spec, info);
     const auto scratch = lay_out<VoteScratch>(unit.scratch, share, info);
     for (size_t i = 0; i < payloads.size(); ++i) {
-      WISP_CHECK(payloads[i].bytes == share, "majority vote: the payload of rank ",
-                 payloads[i].from, " has ", payloads[i].bytes, " bytes, expected ", share);
+      payloads[i].expect("majority vote", share);
       if (round == 0) {
         parallel_for(context.stream, scratch.counts.words,
                      CountVotes{payloads[i].data, i == 0, negative_ties(info), scratch.counts}, 64);

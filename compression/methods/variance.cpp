@@ -112,7 +112,6 @@ class Variance final : public Compressor {
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     return power_words::scratch_bytes(spec, info.ratio);
   }
-  int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
     return {.kind = Collective::all_gather,
             .bytes = power_words::capacity(spec, info.ratio),

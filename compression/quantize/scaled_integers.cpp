@@ -129,8 +129,7 @@ Message ScaledIntegers::message(const UnitSpec& spec, const StepInfo& info) cons
 
 void ScaledIntegers::encode(Context& context, const Source& source, const UnitSpec& spec,
                             const StepInfo& info, const Outlet& outlet, std::byte* memory) const {
-  WISP_CHECK(outlet.capacity >= bytes(spec, info), name_, ": the unit needs ", bytes(spec, info),
-             " bytes, the outlet has ", outlet.capacity);
+  outlet.expect(name_, bytes(spec, info));
   const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
   if (shares(info))
     return Lanes(info.summands, levels_)
@@ -146,8 +145,7 @@ void ScaledIntegers::encode(Context& context, const Source& source, const UnitSp
 void ScaledIntegers::decode(Context& context, const Payload& payload, float weight, bool add,
                             const UnitSpec& spec, const StepInfo& info, Tensor into,
                             std::byte* memory) const {
-  WISP_CHECK(payload.bytes == bytes(spec, info), name_, ": the payload of rank ", payload.from,
-             " has ", payload.bytes, " bytes, expected ", bytes(spec, info));
+  payload.expect(name_, bytes(spec, info));
   float* arena = into.data<float>();
   if (shares(info)) {
     const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));

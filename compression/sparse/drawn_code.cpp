@@ -47,17 +47,13 @@ Message DrawnCode::message(const UnitSpec& spec, const StepInfo& info) const {
 
 void DrawnCode::encode(Context& context, const Source& source, const UnitSpec& spec,
                        const StepInfo& info, const Outlet& outlet, std::byte*) const {
-  const int64_t bytes = bytes_of(spec, info.ratio);
-  WISP_CHECK(outlet.capacity >= bytes, "drawn code: the unit needs ", bytes,
-             " bytes, the outlet has ", outlet.capacity);
+  outlet.expect("drawn code", bytes_of(spec, info.ratio));
   encode_drawn(context.stream, {*this, spec, info, info.rank}, source, outlet.data);
 }
 
 void DrawnCode::decode(Context& context, const Payload& payload, float weight, bool add,
                        const UnitSpec& spec, const StepInfo& info, Tensor into, std::byte*) const {
-  const int64_t bytes = bytes_of(spec, info.ratio);
-  WISP_CHECK(payload.bytes == bytes, "drawn code: the payload of rank ", payload.from, " has ",
-             payload.bytes, " bytes, expected ", bytes);
+  payload.expect("drawn code", bytes_of(spec, info.ratio));
   decode_drawn(context.stream, {*this, spec, info, payload.from}, payload.data, weight, add, into);
 }
 

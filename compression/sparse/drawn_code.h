@@ -33,7 +33,6 @@ class DrawnCode : public Code {
   std::optional<double> variance(const UnitSpec& spec) const override;
   std::optional<double> least_share(const Field& field) const override;
   Message message(const UnitSpec& spec, const StepInfo& info) const override;
-  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
               const Outlet& outlet, std::byte* scratch) const override;
   void decode(Context& context, const Payload& payload, float weight, bool add,

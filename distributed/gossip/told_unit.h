@@ -21,7 +21,6 @@ class ToldUnit final : public Compressor {
   Traits traits() const override;
   std::vector<StateSpec> state(const UnitSpec&, int workers) const override;
   int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override;
-  int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   Message message(const UnitSpec&, const StepInfo&, int round) const override;
   void encode(Context&, Unit&, const StepInfo&, int round, std::span<const Outlet>) override;
   void decode(Context&, Unit&, const StepInfo&, int round, std::span<const Payload>) override;

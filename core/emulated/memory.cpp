@@ -33,6 +33,13 @@ bool is_host_memory(uint64_t word) {
   return mincore(begin, page, &resident) == 0;
 }
 
+/// The last entry whose key is at most `key`; the end if there is none.
+template <class Key, class Value>
+auto last_at(const std::map<Key, Value>& entries, const Key& key) {
+  const auto after = entries.upper_bound(key);
+  return after == entries.begin() ? entries.end() : std::prev(after);
+}
+
 /// The range of all views, for the handler that explains a fault in a view before the program ends.
 /// It is read without a lock, which the faulting thread may hold.
 std::atomic<const std::byte*> lowest_view{nullptr}, highest_view{nullptr};
@@ -70,9 +77,7 @@ Memory& Memory::get() {
 }
 
 bool Memory::Range::covers(size_t begin, size_t end) const {
-  auto part = mapped.upper_bound(begin);
-  if (part == mapped.begin()) return false;
-  for (--part; part != mapped.end() && part->first <= begin; ++part) {
+  for (auto part = last_at(mapped, begin); part != mapped.end() && part->first <= begin; ++part) {
     if (part->second >= end) return true;
     begin = part->second;
   }
@@ -81,10 +86,9 @@ bool Memory::Range::covers(size_t begin, size_t end) const {
 
 Memory::Ranges::const_iterator Memory::find(const void* memory) const {
   const auto* address = static_cast<const std::byte*>(memory);
-  auto range = ranges_.upper_bound(address);
-  if (range == ranges_.begin()) return ranges_.end();
-  --range;
-  return address < range->first + range->second.bytes ? range : ranges_.end();
+  const auto range = last_at(ranges_, address);
+  const bool there = range != ranges_.end() && address < range->first + range->second.bytes;
+  return there ? range : ranges_.end();
 }
 
 std::byte* Memory::reserve(size_t bytes) {
@@ -160,37 +164,23 @@ void Memory::set_limit(size_t bytes) {
   limit_ = std::max(bytes, mapped_);
 }
 
-bool Memory::pin(std::byte* memory, size_t bytes) {
+void Memory::pin(std::byte* memory, size_t bytes) {
   std::lock_guard lock(mutex_);
-  return pinned_.emplace(memory, Pinned{bytes, std::make_shared<std::atomic<int>>(0)}).second;
+  pinned_.emplace(memory, std::make_shared<const size_t>(bytes));
 }
 
-std::optional<Memory::Pinned> Memory::unpin(std::byte* memory) {
+Memory::Pinned Memory::unpin(std::byte* memory) {
   std::lock_guard lock(mutex_);
-  const auto block = pinned_.find(memory);
-  if (block == pinned_.end()) return std::nullopt;
-  Pinned known = std::move(block->second);
-  pinned_.erase(block);
-  return known;
+  const auto block = pinned_.extract(memory);
+  return block ? block.mapped() : nullptr;
 }
 
-const Memory::Pinned* Memory::find_pinned(const void* memory, size_t bytes) const {
+Memory::Pinned Memory::pinned(const void* memory, size_t bytes) const {
+  std::lock_guard lock(mutex_);
   const auto* address = static_cast<const std::byte*>(memory);
-  auto block = pinned_.upper_bound(address);
-  if (block == pinned_.begin()) return nullptr;
-  --block;
-  return address + bytes <= block->first + block->second.bytes ? &block->second : nullptr;
-}
-
-bool Memory::is_pinned(const void* memory, size_t bytes) const {
-  std::lock_guard lock(mutex_);
-  return find_pinned(memory, bytes) != nullptr;
-}
-
-std::shared_ptr<std::atomic<int>> Memory::copies_of(const void* memory) const {
-  std::lock_guard lock(mutex_);
-  const Pinned* block = find_pinned(memory, 1);
-  return block ? block->copies : nullptr;
+  const auto block = last_at(pinned_, address);
+  const bool there = block != pinned_.end() && address + bytes <= block->first + *block->second;
+  return there ? block->second : nullptr;
 }
 
 std::byte* Memory::alias(const void* memory, size_t bytes) const {
@@ -219,7 +209,7 @@ void Memory::relocate(std::byte* argument, size_t bytes) const {
         continue;
       }
     }
-    WISP_CHECK(is_pinned(pointer, 1) || !is_host_memory(word),
+    WISP_CHECK(pinned(pointer, 1) || !is_host_memory(word),
                "emulated device: a kernel was given the address ", pointer,
                " of memory of the host's, word ", at / sizeof(uint64_t), " of ",
                bytes / sizeof(uint64_t), "; a device reads its own memory and pinned memory only");

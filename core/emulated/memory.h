@@ -4,13 +4,11 @@
 // Any thread.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 namespace wisp::emulated {
 
@@ -35,17 +33,13 @@ class Memory {
   /// Sets the memory of all devices together, for tests of running out of it.
   void set_limit(size_t bytes);
 
-  struct Pinned {
-    size_t bytes = 0;
-    std::shared_ptr<std::atomic<int>> copies;
-  };
-  bool pin(std::byte* memory, size_t bytes);
-  /// Forgets a pinned block and returns its entry, or nothing if it is not pinned.
-  std::optional<Pinned> unpin(std::byte* memory);
-  /// The number of copies of the block in progress, for the caller to count its copy; null if it is
-  /// not pinned.
-  std::shared_ptr<std::atomic<int>> copies_of(const void* memory) const;
-  bool is_pinned(const void* memory, size_t bytes) const;
+  /// A pinned block's bytes. A copy of the block in progress shares them.
+  using Pinned = std::shared_ptr<const size_t>;
+  void pin(std::byte* memory, size_t bytes);
+  /// Forgets a pinned block and returns its entry; null if it is not pinned.
+  Pinned unpin(std::byte* memory);
+  /// The pinned block with these bytes; null if there is none.
+  Pinned pinned(const void* memory, size_t bytes) const;
 
   /// The address that a task uses for these bytes of a view; null if they are not in a view. Throws
   /// Error if they are in a view but not all mapped.
@@ -66,7 +60,6 @@ class Memory {
   using Ranges = std::map<const std::byte*, Range>;  // key: begin of the view
 
   Ranges::const_iterator find(const void* memory) const;
-  const Pinned* find_pinned(const void* memory, size_t bytes) const;
 
   mutable std::mutex mutex_;
   Ranges ranges_;

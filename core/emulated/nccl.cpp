@@ -58,12 +58,11 @@ struct Meeting {
   std::shared_ptr<Queue> queue;
 
   bool complete() const {
-    return std::all_of(sides.begin(), sides.end(), [](const Side& side) { return side.rank >= 0; });
+    return std::ranges::all_of(sides, [](const Side& side) { return side.rank >= 0; });
   }
   bool fits() const {
-    return std::all_of(sides.begin(), sides.end(), [this](const Side& side) {
-      return std::equal(side.ops.begin(), side.ops.end(), sides[0].ops.begin(), sides[0].ops.end(),
-                        [](const Op& a, const Op& b) { return a.fits(b); });
+    return std::ranges::all_of(sides, [this](const Side& side) {
+      return std::ranges::equal(side.ops, sides[0].ops, &Op::fits);
     });
   }
 };
@@ -93,22 +92,32 @@ std::shared_ptr<Clique> clique_of(const ncclUniqueId& id, int ranks) {
   return clique;
 }
 
-size_t size_of_type(ncclDataType_t type) {
+/// Returns call(T{}) for the C++ type T of `type`.
+template <class Call>
+auto with_type(ncclDataType_t type, const Call& call) {
   switch (type) {
     case ncclUint8:
-      return 1;
-    case ncclFloat16:
-    case ncclBfloat16:
-      return 2;
+      return call(uint8_t{});
     case ncclInt32:
+      return call(int32_t{});
     case ncclUint32:
-    case ncclFloat32:
-      return 4;
+      return call(uint32_t{});
     case ncclInt64:
+      return call(int64_t{});
+    case ncclFloat16:
+      return call(Half{});
+    case ncclFloat32:
+      return call(float{});
     case ncclFloat64:
-      return 8;
+      return call(double{});
+    case ncclBfloat16:
+      return call(BFloat16{});
   }
-  return 0;
+  throw Error(wisp::concat("NCCL has no type ", static_cast<int>(type)));
+}
+
+size_t bytes_of(const Op& op) {
+  return op.count * with_type(op.type, [](auto zero) { return sizeof zero; });
 }
 
 /// Reduces in rank order, rounded once.
@@ -138,41 +147,17 @@ void reduce(const std::vector<Side>& sides, size_t index) {
   }
 }
 
-void reduce(const std::vector<Side>& sides, size_t index) {
-  switch (sides[0].ops[index].type) {
-    case ncclUint8:
-      return reduce<uint8_t>(sides, index);
-    case ncclInt32:
-      return reduce<int32_t>(sides, index);
-    case ncclUint32:
-      return reduce<uint32_t>(sides, index);
-    case ncclInt64:
-      return reduce<int64_t>(sides, index);
-    case ncclFloat16:
-      return reduce<Half>(sides, index);
-    case ncclFloat32:
-      return reduce<float>(sides, index);
-    case ncclFloat64:
-      return reduce<double>(sides, index);
-    case ncclBfloat16:
-      return reduce<BFloat16>(sides, index);
-  }
-}
-
 /// Moves the data and opens the gates. Does neither if a rank has aborted, because then no rank's
 /// kernel ends.
 void carry_out(Clique& clique, const Clique::Key& key, const Meeting& meeting) {
   std::lock_guard lock(clique.mutex);
-  for (const Side& side : meeting.sides) {
-    if (side.aborted) return;
-  }
+  if (std::ranges::any_of(meeting.sides, &Side::aborted)) return;
   const std::vector<Op>& ops = meeting.sides[0].ops;
   for (size_t i = 0; i < ops.size(); ++i) {
     if (ops[i].reduces()) {
-      reduce(meeting.sides, i);
+      with_type(ops[i].type, [&](auto zero) { reduce<decltype(zero)>(meeting.sides, i); });
     } else {
-      std::memcpy(meeting.sides[1].ops[i].memory, ops[i].memory,
-                  ops[i].count * size_of_type(ops[i].type));
+      std::memcpy(meeting.sides[1].ops[i].memory, ops[i].memory, bytes_of(ops[i]));
     }
   }
   for (const Side& side : meeting.sides) Queues::get().post(side.gate, [] {});
@@ -220,7 +205,7 @@ ncclResult_t add(ncclComm* comm, cudaStream_t stream, const void* memory, Op op)
   const auto index = static_cast<size_t>(comm->rank);
   if (queue_of(stream)->device != comm->clique->devices[index])
     return comm->fail(ncclInvalidUsage, "the stream is not of the communicator's device");
-  op.memory = Memory::get().alias(memory, op.count * size_of_type(op.type));
+  op.memory = Memory::get().alias(memory, bytes_of(op));
   if (!op.memory) return comm->fail(ncclInvalidArgument, "the memory is not a device's");
   comm->submitted.push_back(op);
   comm->stream = stream;

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,6 +28,11 @@ struct CUevent_st {
   std::mutex mutex;
   wisp::emulated::Point point;
   int polls = 0;  // "not ready" answers since it was recorded
+
+  wisp::emulated::Point recorded() {
+    std::lock_guard lock(mutex);
+    return point;
+  }
 };
 
 namespace wisp::emulated {
@@ -107,28 +111,10 @@ Watched& watched() {
 /// them.
 std::byte* place(const void* memory, size_t bytes) {
   if (std::byte* alias = Memory::get().alias(memory, bytes)) return alias;
-  WISP_CHECK(Memory::get().is_pinned(memory, bytes), bytes, " bytes at ", memory,
+  WISP_CHECK(Memory::get().pinned(memory, bytes), bytes, " bytes at ", memory,
              " of the host's are not pinned: the call would wait for the device");
   return const_cast<std::byte*>(static_cast<const std::byte*>(memory));
 }
-
-/// A copy of a pinned block in progress, counted in the block until the task is destroyed.
-class UnderWay {
- public:
-  explicit UnderWay(const void* memory) : copies_(Memory::get().copies_of(memory)) {
-    if (copies_) ++*copies_;
-  }
-  UnderWay(const UnderWay& other) : copies_(other.copies_) {
-    if (copies_) ++*copies_;
-  }
-  UnderWay& operator=(const UnderWay&) = delete;
-  ~UnderWay() {
-    if (copies_) --*copies_;
-  }
-
- private:
-  std::shared_ptr<std::atomic<int>> copies_;
-};
 
 }  // namespace
 
@@ -253,12 +239,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  Point point;
-  {
-    std::lock_guard lock(event->mutex);
-    point = event->point;
-  }
-  if (!is_left_out()) Queues::get().post_wait(stream->queue, point);
+  if (!is_left_out()) Queues::get().post_wait(stream->queue, event->recorded());
   return cudaSuccess;
 }
 
@@ -302,12 +283,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  Point point;
-  {
-    std::lock_guard lock(event->mutex);
-    point = event->point;
-  }
-  Queues::get().drain(point);
+  Queues::get().drain(event->recorded());
   return health();
 }
 
@@ -315,8 +291,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) 
   if (!begin->time_us || !end->time_us)
     return fail(cudaErrorInvalidResourceHandle, "the event has no time");
   for (const cudaEvent_t event : {begin, end}) {
-    std::lock_guard lock(event->mutex);
-    if (!Queues::get().reached(event->point))
+    if (!Queues::get().reached(event->recorded()))
       return fail(cudaErrorNotReady, "the event is not reached yet");
   }
   *ms = static_cast<float>((*end->time_us - *begin->time_us) * 1e-3);
@@ -335,9 +310,9 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-  const std::optional<Memory::Pinned> block = Memory::get().unpin(static_cast<std::byte*>(memory));
+  const Memory::Pinned block = Memory::get().unpin(static_cast<std::byte*>(memory));
   if (!block) return fail(cudaErrorInvalidValue, "cudaFreeHost: not what cudaHostAlloc gave");
-  if (*block->copies > 0) {  // keep the memory, so that the copy harms nobody else
+  if (block.use_count() > 1) {  // keep the memory, so that the copy harms nobody else
     Queues::get().fail("pinned memory was freed with a copy of it under way");
     return cudaSuccess;
   }
@@ -350,7 +325,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   return guarded([&] {
     std::byte* into = place(to, bytes);
     const std::byte* source = place(from, bytes);
-    Queues::get().post(stream->queue, [=, from = UnderWay(from), to = UnderWay(to)] {
+    const Memory::Pinned to_block = Memory::get().pinned(to, 1);
+    const Memory::Pinned from_block = Memory::get().pinned(from, 1);
+    Queues::get().post(stream->queue, [into, source, bytes, to_block, from_block] {
       std::memcpy(into, source, bytes);
     });
     return cudaSuccess;

@@ -40,7 +40,7 @@ class Backend {
   /// dropped. Read between ops.
   virtual int64_t kept_objects() const { return 0; }
   /// Whether weights stored in bf16 save work beside bf16 activations. Only such a backend accepts
-  /// bf16 weights in conv2d(), conv2d_dx() and the recurrent layers; gemm() always accepts both.
+  /// bf16 weights in convolve() and the recurrent layers; gemm() always accepts both.
   virtual bool reads_rounded_weights() const { return false; }
 
   virtual Products& products() = 0;

@@ -19,16 +19,27 @@ struct ConvSpec {
   bool operator==(const ConvSpec&) const = default;
 };
 
+/// A convolution, y from (x, w), or one of its gradients: dx from (dy, w), dw from (x, dy).
+enum class ConvPass { forward, dx, dw };
+
+inline const char* name_of(ConvPass pass) {
+  if (pass == ConvPass::forward) return "conv2d";
+  return pass == ConvPass::dx ? "conv2d_dx" : "conv2d_dw";
+}
+
+/// The pass and the shapes, for messages.
+inline std::string described(ConvPass pass, const ConvSpec& s) {
+  return concat(name_of(pass), ": images (", s.batch, ", ", s.height, ", ", s.width, ", ",
+                s.in_channels, "), weight (", s.out_channels, ", ", s.kernel.h, ", ", s.kernel.w,
+                ", ", s.in_channels / s.groups, ")");
+}
+
 class Convolutions {
  public:
   virtual ~Convolutions() = default;
-  /// A convolution, and its gradients with respect to x and w.
-  virtual void conv2d(const Stream&, const ConvSpec&, const Tensor& x, const Tensor& w,
-                      Tensor& y) = 0;
-  virtual void conv2d_dx(const Stream&, const ConvSpec&, const Tensor& dy, const Tensor& w,
-                         GradSlot dx) = 0;
-  virtual void conv2d_dw(const Stream&, const ConvSpec&, const Tensor& x, const Tensor& dy,
-                         GradSlot dw) = 0;
+  /// Computes the pass from its two factors. Only gradients are added to what is there.
+  virtual void convolve(const Stream&, ConvPass, const ConvSpec&, const Tensor& first,
+                        const Tensor& second, const GradSlot& result) = 0;
 };
 
 }  // namespace wisp

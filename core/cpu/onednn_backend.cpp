@@ -23,23 +23,6 @@
 namespace wisp {
 namespace {
 
-const char* name_of(ConvPass pass) {
-  if (pass == ConvPass::forward) return "conv2d";
-  return pass == ConvPass::dx ? "conv2d_dx" : "conv2d_dw";
-}
-
-/// Calls the library and turns its failures into Error.
-template <class Calls>
-void checked(ConvPass pass, const ConvSpec& s, const Calls& calls) {
-  try {
-    calls();
-  } catch (const dnnl::error& error) {
-    throw Error(concat(name_of(pass), ": images (", s.batch, ", ", s.height, ", ", s.width, ", ",
-                       s.in_channels, "), weight (", s.out_channels, ", ", s.kernel.h, ", ",
-                       s.kernel.w, ", ", s.in_channels / s.groups, "): oneDNN: ", error.what()));
-  }
-}
-
 template <class T>
 BatchNormTarget<T> target_of(const GradSlot& slot) {
   if (!slot.into.defined()) return {};
@@ -90,24 +73,20 @@ class OnednnBackend final : public Backend, Products, Convolutions, Pools, Norms
     });
   }
 
-  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
-              Tensor& y) override {
-    if (x.dtype() == DType::f64) return reference_->convolutions().conv2d(stream, spec, x, w, y);
-    submit_conv(stream, ConvPass::forward, spec, x, w, {y, false});
-  }
-
-  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
-                 GradSlot dx) override {
-    if (dy.dtype() == DType::f64)
-      return reference_->convolutions().conv2d_dx(stream, spec, dy, w, dx);
-    submit_conv(stream, ConvPass::dx, spec, dy, w, dx);
-  }
-
-  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
-                 GradSlot dw) override {
-    if (x.dtype() == DType::f64)
-      return reference_->convolutions().conv2d_dw(stream, spec, x, dy, dw);
-    submit_conv(stream, ConvPass::dw, spec, x, dy, dw);
+  void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+                const Tensor& second, const GradSlot& result) override {
+    if (first.dtype() == DType::f64)
+      return reference_->convolutions().convolve(stream, pass, spec, first, second, result);
+    stream.submit([=, this] {
+      try {
+        const DType images = first.dtype();
+        run(ops_.find(ConvKey{pass, spec, images, omp_get_max_threads()},
+                      [&] { return make_conv(engine_, pass, spec, images); }),
+            first, second, result);
+      } catch (const dnnl::error& error) {
+        throw Error(concat(described(pass, spec), ": oneDNN: ", error.what()));
+      }
+    });
   }
 
   void max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
@@ -273,18 +252,6 @@ class OnednnBackend final : public Backend, Products, Convolutions, Pools, Norms
     int threads;
     bool operator==(const GemmKey&) const = default;
   };
-
-  void submit_conv(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
-                   const Tensor& second, const GradSlot& result) {
-    stream.submit([=, this] {
-      checked(pass, spec, [&] {
-        const DType images = first.dtype();
-        run(ops_.find(ConvKey{pass, spec, images, omp_get_max_threads()},
-                      [&] { return make_conv(engine_, pass, spec, images); }),
-            first, second, result);
-      });
-    });
-  }
 
   void submit_bf16_gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a,
                         const Tensor& b, const GradSlot& c) {

@@ -6,11 +6,8 @@
 
 namespace wisp {
 
-enum class ConvPass { forward, dx, dw };
-
-/// The ops of a convolution, whose results add up. Forward computes y from (x, w), dx from (dy, w),
-/// dw from (x, dy). Images are f32 or bf16, weights and their gradients f32. Throws dnnl::error if
-/// the library has no implementation.
+/// The ops of a convolution, whose results add up. Images are f32 or bf16, weights and their
+/// gradients f32. Throws dnnl::error if the library has no implementation.
 std::vector<OnednnOp> make_conv(const dnnl::engine& engine, ConvPass pass, const ConvSpec& spec,
                                 DType images);
 

@@ -154,30 +154,15 @@ class ReferenceBackend final : public Backend,
     });
   }
 
-  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
-              Tensor& y) override {
-    submit(stream, x, "conv2d", [=](auto zero) {
+  void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+                const Tensor& second, const GradSlot& result) override {
+    submit(stream, first, name_of(pass), [=](auto zero) {
       using T = decltype(zero);
-      wisp::conv2d(spec, ReferenceSource<T>(x).data(), ReferenceSource<T>(w, x).data(),
-                   Target<T>({y}).data());
-    });
-  }
-
-  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
-                 GradSlot dx) override {
-    submit(stream, dy, "conv2d_dx", [=](auto zero) {
-      using T = decltype(zero);
-      wisp::conv2d_dx(spec, ReferenceSource<T>(dy).data(), ReferenceSource<T>(w, dy).data(),
-                      Target<T>(dx));
-    });
-  }
-
-  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
-                 GradSlot dw) override {
-    submit(stream, x, "conv2d_dw", [=](auto zero) {
-      using T = decltype(zero);
-      wisp::conv2d_dw(spec, ReferenceSource<T>(x).data(), ReferenceSource<T>(dy).data(),
-                      Target<T>(dw));
+      const ReferenceSource<T> a(first), b(second, first);
+      const Target<T> into(result);
+      if (pass == ConvPass::forward) return conv2d(spec, a.data(), b.data(), into.data());
+      if (pass == ConvPass::dx) return conv2d_dx(spec, a.data(), b.data(), into);
+      conv2d_dw(spec, a.data(), b.data(), into);
     });
   }
 

@@ -7,33 +7,18 @@
 
 namespace wisp::cuda {
 
-void Convolutions::conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x,
-                          const Tensor& w, Tensor& y) {
-  if (x.dtype() == DType::f64) return direct_conv2d(stream, spec, x, w, y);
-  run(stream, ConvPass::forward, spec, x, in_type(x.dtype(), w, stream, pool_), {y, false});
-}
-
-void Convolutions::conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy,
-                             const Tensor& w, GradSlot dx) {
-  if (dy.dtype() == DType::f64) return direct_conv2d_dx(stream, spec, dy, w, dx);
-  run(stream, ConvPass::dx, spec, dy, in_type(dy.dtype(), w, stream, pool_), dx);
-}
-
-void Convolutions::conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x,
-                             const Tensor& dy, GradSlot dw) {
-  if (x.dtype() == DType::f64) return direct_conv2d_dw(stream, spec, x, dy, dw);
-  run(stream, ConvPass::dw, spec, x, dy, dw);
-}
-
-void Convolutions::run(const Stream& stream, ConvPass pass, const ConvSpec& spec,
-                       const Tensor& first, const Tensor& second, const GradSlot& result) {
-  if (run_as_is(stream, pass, spec, math_.tf32, first, second, result)) return;
-  WISP_CHECK(first.dtype() == DType::bf16, cudnn_.refusal());
+void Convolutions::convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec,
+                            const Tensor& first, const Tensor& second, const GradSlot& result) {
+  const DType type = first.dtype();
+  if (type == DType::f64) return direct_convolve(stream, pass, spec, first, second, result);
+  const Tensor factor = in_type(type, second, stream, pool_);
+  if (run_as_is(stream, pass, spec, math_.tf32, first, factor, result)) return;
+  WISP_CHECK(type == DType::bf16, cudnn_.refusal());
   remark(cudnn_.refusal() + "; it runs in f32, which is several times slower");
   count_device_work({.fallbacks = 1});
   const bool tf32 = true;  // exact, because a factor in bf16 has fewer bits than one in TF32
   const bool done = run_as_is(stream, pass, spec, tf32, in_type(DType::f32, first, stream, pool_),
-                              in_type(DType::f32, second, stream, pool_), result);
+                              in_type(DType::f32, factor, stream, pool_), result);
   WISP_CHECK(done, cudnn_.refusal());
 }
 

@@ -14,19 +14,11 @@ class Convolutions final : public wisp::Convolutions {
   Convolutions(MemoryPool& pool, Workspace& workspace, const GpuMath& math)
       : pool_(pool), math_(math), cudnn_(workspace, math.deterministic) {}
 
-  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
-              Tensor& y) override;
-  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
-                 GradSlot dx) override;
-  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
-                 GradSlot dw) override;
-
-  /// Forward computes y from (x, w), dx from (dy, w), dw from (x, dy). The two factors are both f32
-  /// or both bf16; the result may have either type. A convolution that cuDNN lacks in bf16 runs in
+  /// Beside factors in bf16, the result may be f32. A convolution that cuDNN lacks in bf16 runs in
   /// f32, which is counted (DeviceWork) and remarked upon (device_remarks.h). Throws Error with the
   /// shapes if cuDNN lacks it in f32, too.
-  void run(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
-           const Tensor& second, const GradSlot& result);
+  void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+                const Tensor& second, const GradSlot& result) override;
   int64_t kept_objects() const { return cudnn_.kept_objects(); }
 
  private:

@@ -19,16 +19,9 @@ namespace {
 constexpr int64_t kPreferredWorkspaceBytes = int64_t{1} << 30;  // limit if there is a choice
 constexpr int kMostAlgorithms = 16;  // the library has at most 8 per pass, some in two variants
 
-const char* name_of(ConvPass pass) {
-  if (pass == ConvPass::forward) return "conv2d";
-  return pass == ConvPass::dx ? "conv2d_dx" : "conv2d_dw";
-}
-
 std::string described(ConvPass pass, const ConvSpec& s, DType dtype) {
-  return concat(name_of(pass), ": images (", s.batch, ", ", s.height, ", ", s.width, ", ",
-                s.in_channels, "), weight (", s.out_channels, ", ", s.kernel.h, ", ", s.kernel.w,
-                ", ", s.in_channels / s.groups, "), stride ", s.stride, ", pad ", s.pad,
-                ", dilation ", s.dilation, ", ", wisp::name_of(dtype), ": ");
+  return concat(wisp::described(pass, s), ", stride ", s.stride, ", pad ", s.pad, ", dilation ",
+                s.dilation, ", ", name_of(dtype), ": ");
 }
 
 /// Throws OutOfMemory or Error if `status` is a failure of the call.

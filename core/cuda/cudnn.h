@@ -12,19 +12,16 @@ struct cudnnContext;
 
 namespace wisp::cuda {
 
-enum class ConvPass { forward, dx, dw };
-
 class CudnnConvolutions {
  public:
   /// `deterministic` leaves out algorithms whose bits may vary.
   CudnnConvolutions(Workspace& workspace, bool deterministic);
   ~CudnnConvolutions();
 
-  /// Forward computes y from (x, w), dx from (dy, w), dw from (x, dy). All three tensors are f32 or
-  /// all are bf16, and sums are f32; cuDNN has no f64 with channels last. With `tf32`, f32 factors
-  /// are rounded to TF32. If cuDNN has no suitable algorithm, nothing is done and the result is
-  /// false. Throws OutOfMemory if the library lacks memory, Error with the shapes if it fails
-  /// otherwise.
+  /// All three tensors are f32 or all are bf16, and sums are f32; cuDNN has no f64 with channels
+  /// last. With `tf32`, f32 factors are rounded to TF32. If cuDNN has no suitable algorithm,
+  /// nothing is done and the result is false. Throws OutOfMemory if the library lacks memory, Error
+  /// with the shapes if it fails otherwise.
   bool run(const Stream& stream, ConvPass pass, const ConvSpec& spec, bool tf32,
            const Tensor& first, const Tensor& second, const GradSlot& result);
   /// The shapes of the last convolution that was not done, and the reason.

@@ -89,166 +89,135 @@ struct Inner {
   const std::unique_ptr<Backend> backend;
 };
 
-/// A kind of op: its functions become tasks that call the CPU's object, `kOf` of its backend.
-template <class Kind, Kind& (Backend::*kOf)()>
-class Emulated : public Kind {
- public:
-  explicit Emulated(std::shared_ptr<Inner> inner)
-      : inner_(std::move(inner)), cpu_((*inner_->backend.*kOf)()) {}
+/// Makes a call of `op`, a function of the CPU's object `cpu`, the stream's next task.
+template <class Kind, class... Parameters, class... Arguments>
+void run(const std::shared_ptr<Inner>& inner, const Stream& stream, Kind& cpu,
+         void (Kind::*op)(const Stream&, Parameters...), const Arguments&... arguments) {
+  count_device_work({.calls = 1});
+  emulated::enqueue(
+      stream.native(), [op, inner, &cpu, copies = std::tuple(here(arguments)...)]() mutable {
+        std::apply([&](auto&... copy) { (cpu.*op)(inner->now, argument(copy)...); }, copies);
+      });
+}
 
- protected:
-  /// Makes a call of `op` the stream's next task.
-  template <class... Parameters, class... Arguments>
-  void run(const Stream& stream, void (Kind::*op)(const Stream&, Parameters...),
-           const Arguments&... arguments) {
-    count_device_work({.calls = 1});
-    emulated::enqueue(stream.native(), [op, inner = inner_, &cpu = cpu_,
-                                        copies = std::tuple(here(arguments)...)]() mutable {
-      std::apply([&](auto&... copy) { (cpu.*op)(inner->now, argument(copy)...); }, copies);
-    });
+class EmulatedFft final : public RealFft {
+ public:
+  explicit EmulatedFft(std::shared_ptr<Inner> inner) : inner_(std::move(inner)) {}
+  std::string numerics() const override { return cpu_.numerics(); }
+  void forward(const Stream& stream, int64_t n, const float* x, float* spectrum) override {
+    run(inner_, stream, cpu_, &RealFft::forward, n, x, spectrum);
+  }
+  void inverse(const Stream& stream, int64_t n, float* spectrum, float* x) override {
+    run(inner_, stream, cpu_, &RealFft::inverse, n, spectrum, x);
   }
 
+ private:
   const std::shared_ptr<Inner> inner_;
-  Kind& cpu_;
+  RealFft& cpu_ = inner_->backend->fft();
 };
 
-class EmulatedProducts final : public Emulated<Products, &Backend::products> {
+class EmulatedBackend final : public Backend,
+                              Products,
+                              Convolutions,
+                              Pools,
+                              Norms,
+                              RecurrentLayers {
  public:
-  using Emulated::Emulated;
+  explicit EmulatedBackend(bool fastest)
+      : fastest_(fastest), inner_(std::make_shared<Inner>(fastest)) {}
+
+  std::string name() const override { return cpu_.name(); }
+  std::string numerics() const override { return cpu_.numerics(); }
+  int64_t workspace_bytes() const override { return cpu_.workspace_bytes(); }
+  int64_t kept_objects() const override { return cpu_.kept_objects(); }
+  /// True with the reference backend, which reads either type, so a stale copy changes a run's
+  /// bits.
+  bool reads_rounded_weights() const override { return !fastest_; }
+
+  Products& products() override { return *this; }
+  Convolutions& convolutions() override { return *this; }
+  Pools& pools() override { return *this; }
+  Norms& norms() override { return *this; }
+  RecurrentLayers& recurrent() override { return *this; }
+  RealFft& fft() override { return fft_; }
+
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
-    run(stream, &Products::gemm, spec, a, b, c);
+    run(inner_, stream, cpu_.products(), &Products::gemm, spec, a, b, c);
   }
-};
 
-class EmulatedConvolutions final : public Emulated<Convolutions, &Backend::convolutions> {
- public:
-  using Emulated::Emulated;
-  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
-              Tensor& y) override {
-    run(stream, &Convolutions::conv2d, spec, x, w, y);
+  void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+                const Tensor& second, const GradSlot& result) override {
+    run(inner_, stream, cpu_.convolutions(), &Convolutions::convolve, pass, spec, first, second,
+        result);
   }
-  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
-                 GradSlot dx) override {
-    run(stream, &Convolutions::conv2d_dx, spec, dy, w, dx);
-  }
-  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
-                 GradSlot dw) override {
-    run(stream, &Convolutions::conv2d_dw, spec, x, dy, dw);
-  }
-};
 
-class EmulatedPools final : public Emulated<Pools, &Backend::pools> {
- public:
-  using Emulated::Emulated;
   void max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
                 Tensor& argmax) override {
-    run(stream, &Pools::max_pool, spec, x, y, argmax);
+    run(inner_, stream, cpu_.pools(), &Pools::max_pool, spec, x, y, argmax);
   }
   void max_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    const Tensor& argmax, GradSlot dx) override {
-    run(stream, &Pools::max_pool_dx, spec, dy, argmax, dx);
+    run(inner_, stream, cpu_.pools(), &Pools::max_pool_dx, spec, dy, argmax, dx);
   }
   void avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) override {
-    run(stream, &Pools::avg_pool, spec, x, y);
+    run(inner_, stream, cpu_.pools(), &Pools::avg_pool, spec, x, y);
   }
   void avg_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    GradSlot dx) override {
-    run(stream, &Pools::avg_pool_dx, spec, dy, dx);
+    run(inner_, stream, cpu_.pools(), &Pools::avg_pool_dx, spec, dy, dx);
   }
-};
 
-class EmulatedNorms final : public Emulated<Norms, &Backend::norms> {
- public:
-  using Emulated::Emulated;
   int64_t relu_mask_bytes(const BatchNormSpec& spec, DType activations) const override {
-    return cpu_.relu_mask_bytes(spec, activations);
+    return cpu_.norms().relu_mask_bytes(spec, activations);
   }
   void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                   const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
                   Tensor& y, Tensor& mask) override {
-    run(stream, &Norms::batch_norm, spec, x, gamma, beta, residual, momentum, running_mean,
-        running_var, mean, inv_std, y, mask);
+    run(inner_, stream, cpu_.norms(), &Norms::batch_norm, spec, x, gamma, beta, residual, momentum,
+        running_mean, running_var, mean, inv_std, y, mask);
   }
   void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                        const Tensor& gamma, const Tensor& beta, const Tensor* residual,
                        const Tensor& running_mean, const Tensor& running_var, Tensor& y) override {
-    run(stream, &Norms::batch_norm_eval, spec, x, gamma, beta, residual, running_mean, running_var,
-        y);
+    run(inner_, stream, cpu_.norms(), &Norms::batch_norm_eval, spec, x, gamma, beta, residual,
+        running_mean, running_var, y);
   }
   void batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                      const Tensor& passed, const Tensor& dy, const Tensor& gamma,
                      const Tensor& mean, const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual,
                      GradSlot* d_gamma, GradSlot* d_beta) override {
-    run(stream, &Norms::batch_norm_dx, spec, x, passed, dy, gamma, mean, inv_std, dx, d_residual,
-        d_gamma, d_beta);
+    run(inner_, stream, cpu_.norms(), &Norms::batch_norm_dx, spec, x, passed, dy, gamma, mean,
+        inv_std, dx, d_residual, d_gamma, d_beta);
   }
-};
 
-class EmulatedRecurrentLayers final : public Emulated<RecurrentLayers, &Backend::recurrent> {
- public:
-  using Emulated::Emulated;
   int64_t rnn_saved_bytes(const RnnSpec& spec, DType activations) const override {
-    return cpu_.rnn_saved_bytes(spec, activations);
+    return cpu_.recurrent().rnn_saved_bytes(spec, activations);
   }
   void rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
            std::span<const RnnWeights> weights, const RnnState& before, Tensor& y, RnnState& after,
            Tensor& saved) override {
-    run(stream, &RecurrentLayers::rnn, spec, x, weights, before, y, after, saved);
+    run(inner_, stream, cpu_.recurrent(), &RecurrentLayers::rnn, spec, x, weights, before, y, after,
+        saved);
   }
   void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
               GradSlot* dx) override {
-    run(stream, &RecurrentLayers::rnn_dx, spec, y, dy, weights, before, saved, dx);
+    run(inner_, stream, cpu_.recurrent(), &RecurrentLayers::rnn_dx, spec, y, dy, weights, before,
+        saved, dx);
   }
   void rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x, const Tensor& y,
               const RnnState& before, const Tensor& saved,
               std::span<const RnnGradients> gradients) override {
-    run(stream, &RecurrentLayers::rnn_dw, spec, x, y, before, saved, gradients);
+    run(inner_, stream, cpu_.recurrent(), &RecurrentLayers::rnn_dw, spec, x, y, before, saved,
+        gradients);
   }
-};
-
-class EmulatedFft final : public Emulated<RealFft, &Backend::fft> {
- public:
-  using Emulated::Emulated;
-  std::string numerics() const override { return cpu_.numerics(); }
-  void forward(const Stream& stream, int64_t n, const float* x, float* spectrum) override {
-    run(stream, &RealFft::forward, n, x, spectrum);
-  }
-  void inverse(const Stream& stream, int64_t n, float* spectrum, float* x) override {
-    run(stream, &RealFft::inverse, n, spectrum, x);
-  }
-};
-
-class EmulatedBackend final : public Backend {
- public:
-  explicit EmulatedBackend(bool fastest)
-      : fastest_(fastest), inner_(std::make_shared<Inner>(fastest)) {}
-
-  std::string name() const override { return inner_->backend->name(); }
-  std::string numerics() const override { return inner_->backend->numerics(); }
-  int64_t workspace_bytes() const override { return inner_->backend->workspace_bytes(); }
-  int64_t kept_objects() const override { return inner_->backend->kept_objects(); }
-  /// True with the reference backend, which reads either type, so a stale copy changes a run's
-  /// bits.
-  bool reads_rounded_weights() const override { return !fastest_; }
-
-  Products& products() override { return products_; }
-  Convolutions& convolutions() override { return convolutions_; }
-  Pools& pools() override { return pools_; }
-  Norms& norms() override { return norms_; }
-  RecurrentLayers& recurrent() override { return recurrent_; }
-  RealFft& fft() override { return fft_; }
 
  private:
   const bool fastest_;
   const std::shared_ptr<Inner> inner_;
-  EmulatedProducts products_{inner_};
-  EmulatedConvolutions convolutions_{inner_};
-  EmulatedPools pools_{inner_};
-  EmulatedNorms norms_{inner_};
-  EmulatedRecurrentLayers recurrent_{inner_};
+  Backend& cpu_ = *inner_->backend;
   EmulatedFft fft_{inner_};
 };
 

@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "core/backend.h"
 #include "core/convolutions.h"
@@ -84,24 +83,25 @@ cudnnStatus_t rank(const cudnnConvolutionStruct& convolution, int asked, int* co
   return CUDNN_STATUS_SUCCESS;
 }
 
-/// Makes compute(convolutions, stream, accumulate) the stream's next task, unless the test refuses.
-template <class Compute>
-cudnnStatus_t run(const cudnnContext& handle, int algorithm, DType dtype,
-                  const cudnnConvolutionStruct& convolution, const void* workspace,
-                  size_t workspace_bytes, const void* beta, Compute compute) {
+/// Makes the pass the stream's next task, unless the test refuses.
+cudnnStatus_t run(const cudnnContext& handle, int algorithm, cudnnMathType_t math, ConvPass pass,
+                  const ConvSpec& spec, const Tensor& first, const Tensor& second,
+                  const Tensor& result, const void* workspace, size_t workspace_bytes,
+                  const void* beta) {
   CudnnControls& controls = cudnn_controls();
   const bool accumulate = *static_cast<const float*>(beta) != 0.0f;
-  const CudnnCall call{algorithm, dtype, accumulate, convolution.math};
+  const CudnnCall call{algorithm, first.dtype(), accumulate, math};
   const auto address = reinterpret_cast<uintptr_t>(workspace);
   if (!workspace || address % kWorkspaceAlignment != 0 || workspace_bytes < kWorkspaceBytes)
     return CUDNN_STATUS_BAD_PARAM;
   if (const cudnnStatus_t status = controls.status_of(call); status != CUDNN_STATUS_SUCCESS)
     return status;
   controls.done.push_back(call);
-  enqueue(handle.stream, [compute = std::move(compute), accumulate]() mutable {
+  enqueue(handle.stream, [=] {
     MemoryPool pool;
     const Stream now = Stream::immediate();
-    compute(make_reference_backend(pool, now)->convolutions(), now, accumulate);
+    make_reference_backend(pool, now)->convolutions().convolve(now, pass, spec, first, second,
+                                                               {result, accumulate});
   });
   return CUDNN_STATUS_SUCCESS;
 }
@@ -250,10 +250,9 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void*,
                                       cudnnConvolutionFwdAlgo_t algorithm, void* workspace,
                                       size_t workspace_bytes, const void* beta,
                                       cudnnTensorDescriptor_t of_y, void* y) {
-  return run(*handle, algorithm, of_x->dtype, *convolution, workspace, workspace_bytes, beta,
-             [spec = spec_of(*of_x, *of_w, *convolution), x = here(x, *of_x), w = here(w, *of_w),
-              y = here(y, *of_y)](wisp::Convolutions& reference, const wisp::Stream& now,
-                                  bool) mutable { reference.conv2d(now, spec, x, w, y); });
+  return run(*handle, algorithm, convolution->math, wisp::ConvPass::forward,
+             spec_of(*of_x, *of_w, *convolution), here(x, *of_x), here(w, *of_w), here(y, *of_y),
+             workspace, workspace_bytes, beta);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*,
@@ -263,12 +262,9 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*,
                                            cudnnConvolutionBwdDataAlgo_t algorithm, void* workspace,
                                            size_t workspace_bytes, const void* beta,
                                            cudnnTensorDescriptor_t of_dx, void* dx) {
-  return run(*handle, algorithm, of_dy->dtype, *convolution, workspace, workspace_bytes, beta,
-             [spec = spec_of(*of_dx, *of_w, *convolution), dy = here(dy, *of_dy),
-              w = here(w, *of_w), dx = here(dx, *of_dx)](wisp::Convolutions& reference,
-                                                         const wisp::Stream& now, bool accumulate) {
-               reference.conv2d_dx(now, spec, dy, w, {dx, accumulate});
-             });
+  return run(*handle, algorithm, convolution->math, wisp::ConvPass::dx,
+             spec_of(*of_dx, *of_w, *convolution), here(dy, *of_dy), here(w, *of_w),
+             here(dx, *of_dx), workspace, workspace_bytes, beta);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardFilter(
@@ -276,10 +272,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(
     cudnnTensorDescriptor_t of_dy, const void* dy, cudnnConvolutionDescriptor_t convolution,
     cudnnConvolutionBwdFilterAlgo_t algorithm, void* workspace, size_t workspace_bytes,
     const void* beta, cudnnFilterDescriptor_t of_dw, void* dw) {
-  return run(*handle, algorithm, of_x->dtype, *convolution, workspace, workspace_bytes, beta,
-             [spec = spec_of(*of_x, *of_dw, *convolution), x = here(x, *of_x),
-              dy = here(dy, *of_dy), dw = here(dw, *of_dw)](
-                 wisp::Convolutions& reference, const wisp::Stream& now, bool accumulate) {
-               reference.conv2d_dw(now, spec, x, dy, {dw, accumulate});
-             });
+  return run(*handle, algorithm, convolution->math, wisp::ConvPass::dw,
+             spec_of(*of_x, *of_dw, *convolution), here(x, *of_x), here(dy, *of_dy),
+             here(dw, *of_dw), workspace, workspace_bytes, beta);
 }

@@ -1,6 +1,7 @@
 #include "core/kernels/direct_conv.h"
 
 #include "core/loops/parallel.h"
+#include "core/ops/gradient.h"
 
 namespace wisp {
 namespace {
@@ -55,10 +56,6 @@ struct Geometry {
   int64_t inputs, outputs;  // channels per group
 };
 
-WISP_HD inline void put(double* into, double value, bool accumulate) {
-  *into = accumulate ? *into + value : value;
-}
-
 struct Forward {
   Geometry g;
   const double *x, *w;
@@ -100,7 +97,7 @@ struct BackwardData {
         for (int64_t o = first; o < first + g.outputs; ++o)
           sum += pixel[o] * w[g.weight(o, kh, kw) + c % g.inputs];
       }
-    put(dx + i, sum, accumulate);
+    deposit(dx + i, sum, accumulate);
   }
 };
 
@@ -123,35 +120,28 @@ struct BackwardFilter {
       if (!g.meets(Geometry::position(pixel, g.out_height, g.out_width), kh, kw, &in)) continue;
       sum += dy[pixel * g.spec.out_channels + o] * x[g.x_pixel(in) * g.spec.in_channels + c];
     }
-    put(dw + i, sum, accumulate);
+    deposit(dw + i, sum, accumulate);
   }
 };
 
 }  // namespace
 
-void direct_conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
-                   const Tensor& y) {
+void direct_convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+                     const Tensor& second, const GradSlot& result) {
   const Geometry g(spec);
-  parallel_for(stream, y.numel(), Forward{g, x.data<double>(), w.data<double>(), y.data<double>()},
-               spec.kernel.h * spec.kernel.w * g.inputs);
-}
-
-void direct_conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
-                      const GradSlot& dx) {
-  const Geometry g(spec);
-  parallel_for(
-      stream, dx.into.numel(),
-      BackwardData{g, dy.data<double>(), w.data<double>(), dx.into.data<double>(), dx.accumulate},
-      spec.kernel.h * spec.kernel.w * g.outputs);
-}
-
-void direct_conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
-                      const GradSlot& dw) {
-  const Geometry g(spec);
-  parallel_for(
-      stream, dw.into.numel(),
-      BackwardFilter{g, x.data<double>(), dy.data<double>(), dw.into.data<double>(), dw.accumulate},
-      spec.batch * g.out_height * g.out_width);
+  const double *a = first.data<double>(), *b = second.data<double>();
+  double* const into = result.into.data<double>();
+  const int64_t numel = result.into.numel(), taps = spec.kernel.h * spec.kernel.w;
+  switch (pass) {
+    case ConvPass::forward:
+      return parallel_for(stream, numel, Forward{g, a, b, into}, taps * g.inputs);
+    case ConvPass::dx:
+      return parallel_for(stream, numel, BackwardData{g, a, b, into, result.accumulate},
+                          taps * g.outputs);
+    case ConvPass::dw:
+      return parallel_for(stream, numel, BackwardFilter{g, a, b, into, result.accumulate},
+                          spec.batch * g.out_height * g.out_width);
+  }
 }
 
 }  // namespace wisp

@@ -7,11 +7,8 @@
 
 namespace wisp {
 
-void direct_conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
-                   const Tensor& y);
-void direct_conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
-                      const GradSlot& dx);
-void direct_conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
-                      const GradSlot& dw);
+/// Convolutions::convolve() for f64.
+void direct_convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+                     const Tensor& second, const GradSlot& result);
 
 }  // namespace wisp

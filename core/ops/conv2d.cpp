@@ -48,32 +48,34 @@ Variable conv2d(const Variable& x, const Variable& weight, ConvOptions options,
   Context& context = x.context();
   const ConvSpec spec = spec_of(x.value(), weight.value(), options);
   check_bias("conv2d", bias, spec.out_channels, weight.value().dtype());
-  Tensor y = context.empty({spec.batch, spec.out_height(), spec.out_width(), spec.out_channels},
-                           x.value().dtype());
+  const Tensor y = context.empty(
+      {spec.batch, spec.out_height(), spec.out_width(), spec.out_channels}, x.value().dtype());
   const Tensor& w = weight.factor(x.value().dtype());
-  context.backend.convolutions().conv2d(context.stream, spec, x.value(), w, y);
+  Convolutions& convolutions = context.backend.convolutions();
+  convolutions.convolve(context.stream, ConvPass::forward, spec, x.value(), w, {y});
   std::vector<Variable> inputs{x, weight};
   if (bias.defined()) {
     add_bias(context.stream, bias.value(), y);
     inputs.push_back(bias);
   }
-  return record(
-      "conv2d", y, inputs,
-      [&context, spec, has_bias = bias.defined(), input = x.value(), w](const Tensor& dy,
-                                                                        Inputs& in) {
-        if (in.wanted(0))
-          context.backend.convolutions().conv2d_dx(context.stream, spec, dy, w, in.slot(0));
-        if (in.wanted(1))
-          context.backend.convolutions().conv2d_dw(context.stream, spec, input, dy, in.slot(1));
-        if (has_bias && in.wanted(2)) sum_rows(context.stream, context.pool, dy, in.slot(2));
-      },
-      {{"stride_h", spec.stride.h},
-       {"stride_w", spec.stride.w},
-       {"pad_h", spec.pad.h},
-       {"pad_w", spec.pad.w},
-       {"dilation_h", spec.dilation.h},
-       {"dilation_w", spec.dilation.w},
-       {"groups", spec.groups}});
+  return record("conv2d", y, inputs,
+                [&context, &convolutions, spec, has_bias = bias.defined(), input = x.value(), w](
+                    const Tensor& dy, Inputs& in) {
+                  if (in.wanted(0))
+                    convolutions.convolve(context.stream, ConvPass::dx, spec, dy, w, in.slot(0));
+                  if (in.wanted(1))
+                    convolutions.convolve(context.stream, ConvPass::dw, spec, input, dy,
+                                          in.slot(1));
+                  if (has_bias && in.wanted(2))
+                    sum_rows(context.stream, context.pool, dy, in.slot(2));
+                },
+                {{"stride_h", spec.stride.h},
+                 {"stride_w", spec.stride.w},
+                 {"pad_h", spec.pad.h},
+                 {"pad_w", spec.pad.w},
+                 {"dilation_h", spec.dilation.h},
+                 {"dilation_w", spec.dilation.w},
+                 {"groups", spec.groups}});
 }
 
 }  // namespace wisp

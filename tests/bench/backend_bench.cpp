@@ -117,8 +117,9 @@ StepTimes run_step(Backend& backend, const Stream& stream, std::vector<Layer>& l
   StepTimes times;
   Tensor no_mask;  // a CPU's backend keeps none
   for (Layer& l : layers) {
-    times.time(name("conv forward", l.conv),
-               [&] { backend.convolutions().conv2d(stream, l.conv, l.x, l.w, l.y); });
+    times.time(name("conv forward", l.conv), [&] {
+      backend.convolutions().convolve(stream, ConvPass::forward, l.conv, l.x, l.w, {l.y});
+    });
     times.time("norm forward", [&] {
       backend.norms().batch_norm(stream, l.norm, l.y, l.gamma, l.beta,
                                  l.norm.residual ? &l.residual : nullptr, 0.1, l.running_mean,
@@ -133,11 +134,13 @@ StepTimes run_step(Backend& backend, const Stream& stream, std::vector<Layer>& l
                                     &dy, l.norm.residual ? &d_residual : nullptr, &d_gamma,
                                     &d_beta);
     });
-    times.time(name("conv dw", l.conv),
-               [&] { backend.convolutions().conv2d_dw(stream, l.conv, l.x, l.dy, {l.dw}); });
+    times.time(name("conv dw", l.conv), [&] {
+      backend.convolutions().convolve(stream, ConvPass::dw, l.conv, l.x, l.dy, {l.dw});
+    });
     if (l.image) continue;
     times.time(name("conv dx", l.conv), [&] {
-      backend.convolutions().conv2d_dx(stream, l.conv, l.dy, l.w, {l.dx, l.second_use});
+      backend.convolutions().convolve(stream, ConvPass::dx, l.conv, l.dy, l.w,
+                                      {l.dx, l.second_use});
     });
   }
   return times;

@@ -60,9 +60,10 @@ std::vector<Tensor> convolve(Side& side, const ConvSpec& s, bool accumulate) {
   Tensor y = side.activation(y_shape, 4);
   const Tensor dx = side.activation(x_shape, 5);
   const Tensor dw = side.parameter(w_shape, 6);
-  side.backend->convolutions().conv2d(side.stream, s, x, w, y);
-  side.backend->convolutions().conv2d_dx(side.stream, s, dy, w, {dx, accumulate});
-  side.backend->convolutions().conv2d_dw(side.stream, s, x, dy, {dw, accumulate});
+  Convolutions& convolutions = side.backend->convolutions();
+  convolutions.convolve(side.stream, ConvPass::forward, s, x, w, {y});
+  convolutions.convolve(side.stream, ConvPass::dx, s, dy, w, {dx, accumulate});
+  convolutions.convolve(side.stream, ConvPass::dw, s, x, dy, {dw, accumulate});
   return {y, dx, dw};
 }
 
@@ -220,7 +221,7 @@ TEST(Backend, ConvolutionOfOnesCountsTaps) {
   Tensor y({1, 2, 2, 1}, DType::f64);
   for (int64_t i = 0; i < 9; ++i) set(x, i, static_cast<double>(i + 1));  // 1 2 3 / 4 5 6 / 7 8 9
   for (int64_t i = 0; i < 9; ++i) set(w, i, i == 4 ? 10.0 : 1.0);         // 10 at the centre tap
-  side.backend->convolutions().conv2d(side.stream, spec, x, w, y);
+  side.backend->convolutions().convolve(side.stream, ConvPass::forward, spec, x, w, {y});
   EXPECT_EQ(at(y, 0), 1 * 10 + 2 + 4 + 5);
   EXPECT_EQ(at(y, 1), 3 * 10 + 2 + 5 + 6);
   EXPECT_EQ(at(y, 2), 7 * 10 + 4 + 5 + 8);
@@ -290,8 +291,8 @@ TEST(Backend, WorksOnAStreamWithItsOwnThread) {
   const Tensor w = random({16, 3, 3, 16}, DType::f32, 2);
   Tensor there({3, 9, 11, 16}, DType::f32);
   Tensor here({3, 9, 11, 16}, DType::f32);
-  backend->convolutions().conv2d(late, spec, x, w, there);
-  side.backend->convolutions().conv2d(side.stream, spec, x, w, here);
+  backend->convolutions().convolve(late, ConvPass::forward, spec, x, w, {there});
+  side.backend->convolutions().convolve(side.stream, ConvPass::forward, spec, x, w, {here});
   late.synchronize();
   EXPECT_LE(nmse(there, here), kNmse);
 }

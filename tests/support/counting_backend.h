@@ -44,19 +44,11 @@ class CountingBackend final : public Backend, Convolutions {
   RealFft& fft() override { return transforms; }
 
  private:
-  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
-              Tensor& y) override {
-    inner_.convolutions().conv2d(stream, spec, x, w, y);
-  }
-  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
-                 GradSlot dx) override {
-    ++conv_dx;
-    inner_.convolutions().conv2d_dx(stream, spec, dy, w, dx);
-  }
-  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
-                 GradSlot dw) override {
-    ++conv_dw;
-    inner_.convolutions().conv2d_dw(stream, spec, x, dy, dw);
+  void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+                const Tensor& second, const GradSlot& result) override {
+    if (pass == ConvPass::dx) ++conv_dx;
+    if (pass == ConvPass::dw) ++conv_dw;
+    inner_.convolutions().convolve(stream, pass, spec, first, second, result);
   }
 
   Backend& inner_;

@@ -40,20 +40,11 @@ class KernelsOver final : public Backend, Products, Convolutions {
     add_bias(stream, bias, c);
     return true;
   }
-  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
-              Tensor& y) override {
-    if (x.dtype() == DType::f64) return direct_conv2d(stream, spec, x, w, y);
-    library_->convolutions().conv2d(stream, spec, x, w, y);
-  }
-  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
-                 GradSlot dx) override {
-    if (dy.dtype() == DType::f64) return direct_conv2d_dx(stream, spec, dy, w, dx);
-    library_->convolutions().conv2d_dx(stream, spec, dy, w, dx);
-  }
-  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
-                 GradSlot dw) override {
-    if (x.dtype() == DType::f64) return direct_conv2d_dw(stream, spec, x, dy, dw);
-    library_->convolutions().conv2d_dw(stream, spec, x, dy, dw);
+  void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+                const Tensor& second, const GradSlot& result) override {
+    if (first.dtype() == DType::f64)
+      return direct_convolve(stream, pass, spec, first, second, result);
+    library_->convolutions().convolve(stream, pass, spec, first, second, result);
   }
 
   std::unique_ptr<Backend> library_;

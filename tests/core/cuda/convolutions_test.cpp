@@ -21,7 +21,6 @@ namespace wisp {
 namespace {
 
 using cuda::Convolutions;
-using cuda::ConvPass;
 using emulated::cudnn_controls;
 using emulated::CudnnCall;
 
@@ -61,19 +60,17 @@ struct Exact {
   std::vector<double> result(ConvPass pass, DType into, bool accumulate) {
     const auto [first, second, last] = places(pass);
     const Tensor made = on_device(drawn(last, into));
-    convolutions->run(rig.stream, pass, spec, on_device(drawn(first, factors)),
-                      on_device(drawn(second, factors)), {made, accumulate});
+    convolutions->convolve(rig.stream, pass, spec, on_device(drawn(first, factors)),
+                           on_device(drawn(second, factors)), {made, accumulate});
     return values(fetch(rig.stream, made));
   }
   std::vector<double> expected(ConvPass pass, bool accumulate) {
     const auto [first, second, last] = places(pass);
     TestContext host;
     const Tensor a = drawn(first, DType::f64), b = drawn(second, DType::f64);
-    Tensor made = drawn(last, DType::f64);
+    const Tensor made = drawn(last, DType::f64);
     wisp::Convolutions& reference = host.context.backend.convolutions();
-    if (pass == ConvPass::forward) reference.conv2d(host.stream, spec, a, b, made);
-    if (pass == ConvPass::dx) reference.conv2d_dx(host.stream, spec, a, b, {made, accumulate});
-    if (pass == ConvPass::dw) reference.conv2d_dw(host.stream, spec, a, b, {made, accumulate});
+    reference.convolve(host.stream, pass, spec, a, b, {made, accumulate});
     return values(made);
   }
 

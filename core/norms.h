@@ -2,6 +2,8 @@
 // (core/backend.h).
 #pragma once
 
+#include <cmath>
+
 #include "core/autograd.h"
 
 namespace wisp {
@@ -13,6 +15,18 @@ struct BatchNormSpec {
   bool relu = false;      // y = max(0, ·) after scale, shift and residual
   bool residual = false;  // a tensor of x's shape is added before the ReLU
 };
+
+/// The factor that gives a channel of this variance a deviation of 1.
+WISP_HD inline double inverse_deviation(double variance, double epsilon) {
+  return 1.0 / sqrt(variance + epsilon);
+}
+
+/// Moves a running statistic by `momentum` towards the batch's.
+template <class W>
+WISP_HD void move_towards(double target, double momentum, W* running) {
+  const auto before = static_cast<double>(*running);
+  *running = static_cast<W>(before + momentum * (target - before));
+}
 
 class Norms {
  public:

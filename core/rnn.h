@@ -2,6 +2,7 @@
 // object for such layers (core/backend.h).
 #pragma once
 
+#include <algorithm>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -33,6 +34,28 @@ struct RnnSpec {
   int64_t total_rows() const { return std::accumulate(rows.begin(), rows.end(), int64_t{0}); }
   bool operator==(const RnnSpec&) const = default;
 };
+
+/// The rows of a position, and of the one that a direction reads before it.
+struct RnnPosition {
+  int64_t first = 0, rows = 0;
+  int64_t earlier = 0, earlier_rows = 0;  // the first sequences have an earlier row
+};
+
+/// The positions in the order in which a direction reads them.
+inline std::vector<RnnPosition> positions_of(const RnnSpec& spec, int64_t direction) {
+  std::vector<RnnPosition> positions;
+  int64_t row = 0;
+  for (const int64_t rows : spec.rows) {
+    positions.push_back({row, rows});
+    row += rows;
+  }
+  if (direction == 1) std::reverse(positions.begin(), positions.end());
+  for (size_t i = 1; i < positions.size(); ++i) {
+    positions[i].earlier = positions[i - 1].first;
+    positions[i].earlier_rows = std::min(positions[i].rows, positions[i - 1].rows);
+  }
+  return positions;
+}
 
 /// Throws Error with the name `op` unless `rows` are positive and never increase.
 inline void check_rows(const char* op, const std::vector<int64_t>& rows) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/cpu/narrow.h"
 #include "core/loops/parallel.h"
 
 namespace wisp {
@@ -43,6 +44,13 @@ void fold(const Partition& p, float* stretch) {
 /// Copies the first row of the stretch to the others.
 void spread(const Partition& p, float* stretch) {
   for (int64_t j = p.channels; j < p.width; ++j) stretch[j] = stretch[j - p.channels];
+}
+
+/// Memory for scratch, and a value per channel.
+float* scratch_in(Workspace& workspace, const BatchNormSpec& spec) {
+  const Partition p(spec);
+  const int64_t numel = (kShared + kPerChunk * p.chunks) * p.width + spec.channels;
+  return reinterpret_cast<float*>(workspace.of(numel * size_of(DType::f32)));
 }
 
 template <class Body>
@@ -121,8 +129,26 @@ WISP_CLONES void add_up_gradients(const T* __restrict x, const T* __restrict y,
   }
 }
 
+/// A gradient, unless it is not wanted.
 template <class T>
-inline void put(const BatchNormTarget<T>& target, int64_t begin, const float* __restrict values,
+struct Destination {
+  explicit Destination(const GradSlot& slot)
+      : into(slot.into.defined() ? slot.into.data<T>() : nullptr), accumulate(slot.accumulate) {}
+
+  T* into;
+  bool accumulate;
+};
+
+template <class T>
+struct BackwardArguments {
+  const T *x, *y, *dy;  // y may be null without spec.relu
+  const float *gamma, *mean, *inv_std;
+  Destination<T> dx, d_residual;
+  Destination<float> d_gamma, d_beta;
+};
+
+template <class T>
+inline void put(const Destination<T>& target, int64_t begin, const float* __restrict values,
                 int64_t n) {
   if (!target.into) return;
   T* __restrict into = target.into + begin;
@@ -139,7 +165,7 @@ struct DxTerms {
 };
 
 template <bool kRelu, class T>
-WISP_CLONES void gradients(const BatchNormBackward<T>& a, int64_t begin, int64_t n, int64_t width,
+WISP_CLONES void gradients(const BackwardArguments<T>& a, int64_t begin, int64_t n, int64_t width,
                            const DxTerms& terms, float* __restrict buffer) {
   const T* __restrict x = a.x + begin;
   const T* __restrict y = kRelu ? a.y + begin : nullptr;
@@ -159,22 +185,16 @@ WISP_CLONES void gradients(const BatchNormBackward<T>& a, int64_t begin, int64_t
   }
 }
 
-void put_channel(const BatchNormTarget<float>& target, int64_t c, double value) {
+void put_channel(const Destination<float>& target, int64_t c, double value) {
   if (!target.into) return;
   const auto rounded = static_cast<float>(value);
   target.into[c] = target.accumulate ? target.into[c] + rounded : rounded;
 }
 
-}  // namespace
-
-int64_t batch_norm_scratch(const BatchNormSpec& spec) {
-  const Partition p(spec);
-  return (kShared + kPerChunk * p.chunks) * p.width;
-}
-
+/// Mean and variance (divisor rows) of each channel. Each chunk is summed twice while it is in the
+/// cache, first for its mean, so squares do not cancel.
 template <class T>
-void batch_norm_moments(const BatchNormSpec& spec, const T* x, float* mean, float* variance,
-                        float* scratch) {
+void moments(const BatchNormSpec& spec, const T* x, float* mean, float* variance, float* scratch) {
   const Partition p(spec);
   const auto rows_of = [&](int64_t chunk) {
     return static_cast<double>(p.numel(chunk) / p.channels);
@@ -207,9 +227,15 @@ void batch_norm_moments(const BatchNormSpec& spec, const T* x, float* mean, floa
   }
 }
 
+struct Affine {
+  const float *mean, *inv_std, *gamma, *beta;
+};
+
+/// Computes y = (x - mean) · inv_std · gamma + beta, then adds the residual and applies ReLU if the
+/// spec says so.
 template <class T>
-void batch_norm_apply(const BatchNormSpec& spec, const T* x, const T* residual,
-                      const BatchNormAffine& affine, T* y, float* scratch) {
+void normalise(const BatchNormSpec& spec, const T* x, const T* residual, const Affine& affine, T* y,
+               float* scratch) {
   const Partition p(spec);
   float* mean = shared_scratch(p, scratch, 0);
   float* scale = shared_scratch(p, scratch, 1);
@@ -230,7 +256,7 @@ void batch_norm_apply(const BatchNormSpec& spec, const T* x, const T* residual,
 }
 
 template <class T>
-void batch_norm_backward(const BatchNormSpec& spec, const BatchNormBackward<T>& a, float* scratch) {
+void backward(const BatchNormSpec& spec, const BackwardArguments<T>& a, float* scratch) {
   const Partition p(spec);
   const DxTerms terms{shared_scratch(p, scratch, 0), shared_scratch(p, scratch, 1),
                       shared_scratch(p, scratch, 2), shared_scratch(p, scratch, 3)};
@@ -265,14 +291,79 @@ void batch_norm_backward(const BatchNormSpec& spec, const BatchNormBackward<T>& 
   });
 }
 
-template void batch_norm_moments(const BatchNormSpec&, const float*, float*, float*, float*);
-template void batch_norm_apply(const BatchNormSpec&, const float*, const float*,
-                               const BatchNormAffine&, float*, float*);
-template void batch_norm_backward(const BatchNormSpec&, const BatchNormBackward<float>&, float*);
+}  // namespace
 
-template void batch_norm_moments(const BatchNormSpec&, const BFloat16*, float*, float*, float*);
-template void batch_norm_apply(const BatchNormSpec&, const BFloat16*, const BFloat16*,
-                               const BatchNormAffine&, BFloat16*, float*);
-template void batch_norm_backward(const BatchNormSpec&, const BatchNormBackward<BFloat16>&, float*);
+void CpuNorms::batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+                          const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                          double momentum, Tensor& running_mean, Tensor& running_var, Tensor& mean,
+                          Tensor& inv_std, Tensor& y, Tensor& no_mask) {
+  if (x.dtype() == DType::f64)
+    return reference_.batch_norm(stream, spec, x, gamma, beta, residual, momentum, running_mean,
+                                 running_var, mean, inv_std, y, no_mask);
+  const Tensor added = spec.residual ? *residual : Tensor();
+  submit_narrow(stream, x, [=, this](auto zero) {
+    using T = decltype(zero);
+    float* const scratch = scratch_in(workspace_, spec);
+    float* const variance = inv_std.data<float>();  // variance until the inversion below
+    moments(spec, x.data<T>(), mean.data<float>(), variance, scratch);
+    const double unbiased = static_cast<double>(spec.rows) / static_cast<double>(spec.rows - 1);
+    for (int64_t c = 0; c < spec.channels; ++c) {
+      const auto of_channel = static_cast<double>(variance[c]);
+      move_towards(static_cast<double>(mean.data<float>()[c]), momentum,
+                   running_mean.data<float>() + c);
+      move_towards(of_channel * unbiased, momentum, running_var.data<float>() + c);
+      inv_std.data<float>()[c] = static_cast<float>(inverse_deviation(of_channel, spec.epsilon));
+    }
+    normalise(spec, x.data<T>(), spec.residual ? added.data<T>() : nullptr,
+              {mean.data<float>(), inv_std.data<float>(), gamma.data<float>(), beta.data<float>()},
+              y.data<T>(), scratch);
+  });
+}
+
+void CpuNorms::batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+                               const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                               const Tensor& running_mean, const Tensor& running_var, Tensor& y) {
+  if (x.dtype() == DType::f64)
+    return reference_.batch_norm_eval(stream, spec, x, gamma, beta, residual, running_mean,
+                                      running_var, y);
+  const Tensor added = spec.residual ? *residual : Tensor();
+  submit_narrow(stream, x, [=, this](auto zero) {
+    using T = decltype(zero);
+    float* const inv_std = scratch_in(workspace_, spec);
+    for (int64_t c = 0; c < spec.channels; ++c) {
+      const auto variance = static_cast<double>(running_var.data<float>()[c]);
+      inv_std[c] = static_cast<float>(inverse_deviation(variance, spec.epsilon));
+    }
+    normalise(spec, x.data<T>(), spec.residual ? added.data<T>() : nullptr,
+              {running_mean.data<float>(), inv_std, gamma.data<float>(), beta.data<float>()},
+              y.data<T>(), inv_std + spec.channels);
+  });
+}
+
+void CpuNorms::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+                             const Tensor& y, const Tensor& dy, const Tensor& gamma,
+                             const Tensor& mean, const Tensor& inv_std, GradSlot* dx,
+                             GradSlot* d_residual, GradSlot* d_gamma, GradSlot* d_beta) {
+  if (x.dtype() == DType::f64)
+    return reference_.batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx, d_residual,
+                                    d_gamma, d_beta);
+  const GradSlot to_x = slot_or_none(dx), to_gamma = slot_or_none(d_gamma),
+                 to_beta = slot_or_none(d_beta);
+  const GradSlot to_residual = slot_or_none(spec.residual ? d_residual : nullptr);
+  submit_narrow(stream, x, [=, this](auto zero) {
+    using T = decltype(zero);
+    const BackwardArguments<T> arguments{x.data<T>(),
+                                         spec.relu ? y.data<T>() : nullptr,
+                                         dy.data<T>(),
+                                         gamma.data<float>(),
+                                         mean.data<float>(),
+                                         inv_std.data<float>(),
+                                         Destination<T>(to_x),
+                                         Destination<T>(to_residual),
+                                         Destination<float>(to_gamma),
+                                         Destination<float>(to_beta)};
+    backward(spec, arguments, scratch_in(workspace_, spec));
+  });
+}
 
 }  // namespace wisp

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/cpu/narrow.h"
 #include "core/loops/parallel.h"
 
 namespace wisp {
@@ -111,59 +112,69 @@ float share(const PoolSpec& s) { return 1.0f / static_cast<float>(s.kernel * s.k
 
 }  // namespace
 
-template <class T>
-void max_pool_forward(const PoolSpec& s, const T* x, T* y, int32_t* argmax) {
-  const Extents image(s);
-  for_each_image(s, [&](int64_t n) {
-    for_each_tap(s, [&](int64_t in, int64_t out, bool first) {
-      const int64_t position = n * image.x + in;
-      (first ? begin_max<T> : take_max<T>)(x + position, position, s.channels,
-                                           y + n * image.y + out, argmax + n * image.y + out);
+void CpuPools::max_pool(const Stream& stream, const PoolSpec& s, const Tensor& x, Tensor& y,
+                        Tensor& argmax) {
+  if (x.dtype() == DType::f64) return reference_.max_pool(stream, s, x, y, argmax);
+  submit_narrow(stream, x, [=](auto zero) {
+    using T = decltype(zero);
+    const Extents image(s);
+    for_each_image(s, [&](int64_t n) {
+      const T* const from = x.data<T>();
+      T* const best = y.data<T>() + n * image.y;
+      int32_t* const where = argmax.data<int32_t>() + n * image.y;
+      for_each_tap(s, [&](int64_t in, int64_t out, bool first) {
+        const int64_t position = n * image.x + in;
+        (first ? begin_max<T> : take_max<T>)(from + position, position, s.channels, best + out,
+                                             where + out);
+      });
     });
   });
 }
 
-template <class T>
-void max_pool_backward(const PoolSpec& s, const T* dy, const int32_t* argmax, T* dx,
-                       bool accumulate) {
-  const Extents image(s);
-  for_each_image(s, [&](int64_t n) {
-    const Sums sums(dx + n * image.x, image.x, accumulate);
-    for (int64_t i = n * image.y; i < (n + 1) * image.y; ++i)
-      sums.data()[argmax[i] - n * image.x] += wide(dy[i]);
-  });
-}
-
-template <class T>
-void avg_pool_forward(const PoolSpec& s, const T* x, T* y) {
-  const Extents image(s);
-  for_each_image(s, [&](int64_t n) {
-    const Sums sums(y + n * image.y, image.y, false);
-    for_each_tap(s, [&](int64_t in, int64_t out, bool first) {
-      put_scaled(share(s), x + n * image.x + in, s.channels, !first, sums.data() + out);
+void CpuPools::max_pool_dx(const Stream& stream, const PoolSpec& s, const Tensor& dy,
+                           const Tensor& argmax, GradSlot dx) {
+  if (dy.dtype() == DType::f64) return reference_.max_pool_dx(stream, s, dy, argmax, dx);
+  submit_narrow(stream, dy, [=](auto zero) {
+    using T = decltype(zero);
+    const Extents image(s);
+    for_each_image(s, [&](int64_t n) {
+      const Sums sums(dx.into.data<T>() + n * image.x, image.x, dx.accumulate);
+      const T* const from = dy.data<T>();
+      const int32_t* const where = argmax.data<int32_t>();
+      for (int64_t i = n * image.y; i < (n + 1) * image.y; ++i)
+        sums.data()[where[i] - n * image.x] += wide(from[i]);
     });
   });
 }
 
-template <class T>
-void avg_pool_backward(const PoolSpec& s, const T* dy, T* dx, bool accumulate) {
-  const Extents image(s);
-  for_each_image(s, [&](int64_t n) {
-    const Sums sums(dx + n * image.x, image.x, accumulate);
-    for_each_tap(s, [&](int64_t in, int64_t out, bool) {
-      put_scaled(share(s), dy + n * image.y + out, s.channels, true, sums.data() + in);
+void CpuPools::avg_pool(const Stream& stream, const PoolSpec& s, const Tensor& x, Tensor& y) {
+  if (x.dtype() == DType::f64) return reference_.avg_pool(stream, s, x, y);
+  submit_narrow(stream, x, [=](auto zero) {
+    using T = decltype(zero);
+    const Extents image(s);
+    for_each_image(s, [&](int64_t n) {
+      const Sums sums(y.data<T>() + n * image.y, image.y, false);
+      const T* const from = x.data<T>() + n * image.x;
+      for_each_tap(s, [&](int64_t in, int64_t out, bool first) {
+        put_scaled(share(s), from + in, s.channels, !first, sums.data() + out);
+      });
     });
   });
 }
 
-template void max_pool_forward(const PoolSpec&, const float*, float*, int32_t*);
-template void max_pool_backward(const PoolSpec&, const float*, const int32_t*, float*, bool);
-template void avg_pool_forward(const PoolSpec&, const float*, float*);
-template void avg_pool_backward(const PoolSpec&, const float*, float*, bool);
-
-template void max_pool_forward(const PoolSpec&, const BFloat16*, BFloat16*, int32_t*);
-template void max_pool_backward(const PoolSpec&, const BFloat16*, const int32_t*, BFloat16*, bool);
-template void avg_pool_forward(const PoolSpec&, const BFloat16*, BFloat16*);
-template void avg_pool_backward(const PoolSpec&, const BFloat16*, BFloat16*, bool);
+void CpuPools::avg_pool_dx(const Stream& stream, const PoolSpec& s, const Tensor& dy, GradSlot dx) {
+  if (dy.dtype() == DType::f64) return reference_.avg_pool_dx(stream, s, dy, dx);
+  submit_narrow(stream, dy, [=](auto zero) {
+    using T = decltype(zero);
+    const Extents image(s);
+    for_each_image(s, [&](int64_t n) {
+      const Sums sums(dx.into.data<T>() + n * image.x, image.x, dx.accumulate);
+      const T* const from = dy.data<T>() + n * image.y;
+      for_each_tap(s, [&](int64_t in, int64_t out, bool) {
+        put_scaled(share(s), from + out, s.channels, true, sums.data() + in);
+      });
+    });
+  });
+}
 
 }  // namespace wisp

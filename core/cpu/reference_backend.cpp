@@ -211,9 +211,9 @@ class ReferenceBackend final : public Backend,
         const ReferenceMoments moments = channel_moments(spec, input.data(), c);
         const auto rows = static_cast<double>(spec.rows);
         mean.data<T>()[c] = static_cast<T>(moments.mean);
-        inv_std.data<T>()[c] = inverse_deviation<T>(spec, moments.variance);
-        move_towards(moments.mean, momentum, running_mean.data<T>()[c]);
-        move_towards(moments.variance * rows / (rows - 1), momentum, running_var.data<T>()[c]);
+        inv_std.data<T>()[c] = static_cast<T>(inverse_deviation(moments.variance, spec.epsilon));
+        move_towards(moments.mean, momentum, running_mean.data<T>() + c);
+        move_towards(moments.variance * rows / (rows - 1), momentum, running_var.data<T>() + c);
         normalise_channel(spec, input.data(), add.data(), mean.data<T>()[c], inv_std.data<T>()[c],
                           gamma.data<T>()[c], beta.data<T>()[c], c, output.data());
       }
@@ -229,11 +229,12 @@ class ReferenceBackend final : public Backend,
              const ReferenceSource<T> input(x), add(added);
              const Target<T> output({y});
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
-             for (int64_t c = 0; c < spec.channels; ++c)
-               normalise_channel(
-                   spec, input.data(), add.data(), running_mean.data<T>()[c],
-                   inverse_deviation<T>(spec, static_cast<double>(running_var.data<T>()[c])),
-                   gamma.data<T>()[c], beta.data<T>()[c], c, output.data());
+             for (int64_t c = 0; c < spec.channels; ++c) {
+               const auto variance = static_cast<double>(running_var.data<T>()[c]);
+               normalise_channel(spec, input.data(), add.data(), running_mean.data<T>()[c],
+                                 static_cast<T>(inverse_deviation(variance, spec.epsilon)),
+                                 gamma.data<T>()[c], beta.data<T>()[c], c, output.data());
+             }
            });
   }
 

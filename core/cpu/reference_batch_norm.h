@@ -1,19 +1,12 @@
 // Batch norm of the reference backend: plain loops, one channel at a time. Any thread may call.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "core/cpu/reference_operands.h"
 #include "core/norms.h"
 
 namespace wisp {
-
-/// max(value, 0), except that NaN stays NaN, so that a diverged run shows in its loss.
-template <class T>
-T relu(T value) {
-  return value < 0 ? T{0} : value;
-}
 
 /// Moments in double: an f32 sum over many rows would lose the digits of a channel far from zero.
 struct ReferenceMoments {
@@ -35,25 +28,14 @@ ReferenceMoments channel_moments(const BatchNormSpec& s, const T* x, int64_t c) 
 }
 
 template <class T>
-T inverse_deviation(const BatchNormSpec& s, double variance) {
-  return static_cast<T>(1.0 / std::sqrt(variance + s.epsilon));
-}
-
-template <class T>
 void normalise_channel(const BatchNormSpec& s, const T* x, const T* residual, T mean, T inv_std,
                        T gamma, T beta, int64_t c, T* y) {
   for (int64_t r = 0; r < s.rows; ++r) {
     const int64_t i = r * s.channels + c;
     T value = (x[i] - mean) * inv_std * gamma + beta;
     if (s.residual) value += residual[i];
-    y[i] = s.relu ? relu(value) : value;
+    y[i] = s.relu && value < 0 ? T{0} : value;  // NaN stays NaN, so that it shows in the loss
   }
-}
-
-template <class T>
-void move_towards(double target, double momentum, T& running) {
-  const auto before = static_cast<double>(running);
-  running = static_cast<T>(before + momentum * (target - before));
 }
 
 template <class T>

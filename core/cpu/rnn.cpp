@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/backend.h"
+#include "core/cpu/narrow.h"
 #include "core/cpu/packed_product.h"
 #include "core/cpu/rnn_cells.h"
 
@@ -9,20 +11,16 @@ namespace wisp {
 namespace {
 
 /// A cutter of memory into pieces aligned to cache lines. Without memory it only counts bytes.
-class Pieces {
- public:
-  explicit Pieces(std::byte* memory) : memory_(memory) {}
+struct Pieces {
+  std::byte* memory;
+  int64_t bytes = 0;
+
   template <class T>
   T* take(int64_t numel) {
-    std::byte* piece = memory_ ? memory_ + bytes_ : nullptr;
-    bytes_ += (numel * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+    std::byte* piece = memory ? memory + bytes : nullptr;
+    bytes += (numel * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
     return reinterpret_cast<T*>(piece);
   }
-  int64_t bytes() const { return bytes_; }
-
- private:
-  std::byte* memory_;
-  int64_t bytes_ = 0;
 };
 
 template <class T>
@@ -37,7 +35,7 @@ RnnKept<T> take_kept(const RnnSpec& s, Pieces& pieces) {
 
 template <class T>
 RnnKept<T> kept_of(const RnnSpec& s, const Tensor& saved, int64_t direction) {
-  Pieces pieces(saved.raw());
+  Pieces pieces{saved.raw()};
   RnnKept<T> kept{};
   for (int64_t d = 0; d <= direction; ++d) kept = take_kept<T>(s, pieces);
   return kept;
@@ -51,32 +49,9 @@ RnnKept<T> at_row(const RnnSpec& s, const RnnKept<T>& kept, int64_t row, int64_t
           kept.ah ? kept.ah + state : nullptr};
 }
 
-/// A position in the order of a pass, with its neighbours in the direction's reading order.
-struct Position {
-  int64_t row, rows;                // the position's own
-  int64_t row_before, rows_before;  // 0 rows: no position
-  int64_t row_behind, rows_behind;
-};
-
-/// Positions of one direction in reading order, or in reverse.
-std::vector<Position> positions_of(const RnnSpec& s, int64_t direction, bool back) {
-  const auto count = std::ssize(s.rows);
-  std::vector<int64_t> first(s.rows.size());
-  std::exclusive_scan(s.rows.begin(), s.rows.end(), first.begin(), int64_t{0});
-  const auto row = [&](int64_t t) {
-    return t < 0 || t >= count ? 0 : first[static_cast<size_t>(t)];
-  };
-  const auto rows = [&](int64_t t) {
-    return t < 0 || t >= count ? 0 : s.rows[static_cast<size_t>(t)];
-  };
-  std::vector<Position> order;
-  const int64_t step = direction == 0 ? 1 : -1;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t t = (direction == 0) != back ? i : count - 1 - i;
-    order.push_back(
-        {row(t), rows(t), row(t - step), rows(t - step), row(t + step), rows(t + step)});
-  }
-  return order;
+/// The rows of a position; 0 after the last one.
+int64_t rows_of(const std::vector<RnnPosition>& order, size_t position) {
+  return position < order.size() ? order[position].rows : 0;
 }
 
 /// Packs a cell's results for a tile's rows and units into the left factor of the next position,
@@ -98,11 +73,8 @@ void hand_on(const float* values, int64_t stride, int64_t first, int64_t last, i
 }
 
 template <class To, class From>
-void copy_rows(const From* from, int64_t from_stride, int64_t rows, int64_t columns, To* to,
-               int64_t to_stride) {
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t j = 0; j < columns; ++j)
-      to[r * to_stride + j] = static_cast<To>(static_cast<float>(from[r * from_stride + j]));
+void copy_numbers(const From* from, int64_t numel, To* to) {
+  for (int64_t i = 0; i < numel; ++i) to[i] = static_cast<To>(static_cast<float>(from[i]));
 }
 
 /// Copies one direction of a state (directions, sequences, H). An undefined state is zero.
@@ -110,7 +82,7 @@ template <class T, class To>
 void copy_state(const RnnSpec& s, const Tensor& state, int64_t direction, To* to) {
   const int64_t numel = s.sequences() * s.hidden;
   if (!state.defined()) return std::fill(to, to + numel, To(0.0f));
-  copy_rows(state.data<T>() + direction * numel, numel, 1, numel, to, numel);
+  copy_numbers(state.data<T>() + direction * numel, numel, to);
 }
 
 bool threads_pay(const RnnSpec& s) {
@@ -123,12 +95,12 @@ int64_t tile_units(const RnnSpec& s, int64_t strip) {
 
 template <class T>
 struct ForwardSpace {
-  ForwardSpace(const RnnSpec& s, std::byte* memory) : pieces(memory) {
+  ForwardSpace(const RnnSpec& s, std::byte* memory) : pieces{memory} {
     const int64_t state = s.sequences() * s.hidden;
     const int64_t gates = s.gates() * s.hidden;
     const int64_t depth = packed_depth<T>(s.hidden);
     const int64_t recurrent = strips_of(s.hidden) * s.gates() * kStripColumns * depth;
-    strips = scratch =
+    scratch =
         pieces.take<T>(std::max(recurrent, product_scratch<T>(s.total_rows(), gates, s.inputs)));
     ax = pieces.take<float>(s.total_rows() * gates);
     for (T*& one : left) one = pieces.take<T>(s.sequences() * depth);
@@ -136,7 +108,7 @@ struct ForwardSpace {
     c = pieces.take<float>(state);
   }
   Pieces pieces;
-  T *scratch, *strips;  // same memory, in turn
+  T* scratch;  // of the products with the input weights; then strips of the recurrent ones
   float* ax;
   T* left[2];
   float *h, *c;
@@ -147,11 +119,9 @@ void read_positions(const RnnSpec& s, int64_t direction, const RnnWeights& w, co
                     const RnnKept<T>& kept, T* y, const ForwardSpace<T>& space) {
   const int64_t H = s.hidden, gates = s.gates(), depth = packed_depth<T>(H);
   const int64_t y_stride = s.directions * H;
-  const std::vector<Position> order = positions_of(s, direction, false);
-  {
-    const RowBlocks<T> blocks(order.front().rows);
-    hand_on<T>(space.h, H, 0, blocks.rows, 0, H, true, blocks, depth, space.left[0]);
-  }
+  const std::vector<RnnPosition> order = positions_of(s, direction);
+  const RowBlocks<T> start(order.front().rows);
+  hand_on<T>(space.h, H, 0, start.rows, 0, H, true, start, depth, space.left[0]);
   const Strided<float> recurrent{w.recurrent.data<float>(), 1, H};
 #pragma omp parallel if (threads_pay(s))
   {
@@ -160,10 +130,10 @@ void read_positions(const RnnSpec& s, int64_t direction, const RnnWeights& w, co
     for (int64_t strip = 0; strip < strips_of(H); ++strip)
       for (int64_t g = 0; g < gates; ++g)
         pack_strip(recurrent.from(0, g * H + strip * kStripColumns), H, tile_units(s, strip),
-                   space.strips + (strip * gates + g) * kStripColumns * depth);
+                   space.scratch + (strip * gates + g) * kStripColumns * depth);
     for (size_t i = 0; i < order.size(); ++i) {
-      const Position& at = order[i];
-      const RowBlocks<T> blocks(at.rows), next(at.rows_behind);
+      const RnnPosition& at = order[i];
+      const RowBlocks<T> blocks(at.rows), next(rows_of(order, i + 1));
       const T* left = space.left[i % 2];
 #pragma omp for collapse(2) schedule(static)
       for (int64_t strip = 0; strip < strips_of(H); ++strip) {
@@ -173,9 +143,9 @@ void read_positions(const RnnSpec& s, int64_t direction, const RnnWeights& w, co
           RnnSums ah;
           for (int64_t g = 0; g < gates; ++g)
             product(rows, depth, left + first * depth,
-                    space.strips + (strip * gates + g) * kStripColumns * depth, ah.value[g][0],
+                    space.scratch + (strip * gates + g) * kStripColumns * depth, ah.value[g][0],
                     kStripColumns, false);
-          const int64_t row = at.row + first;
+          const int64_t row = at.first + first;
           rnn_forward_tile<T>(
               {s.cell, H, rows, units, ax + row * gates * H + unit,
                w.input_bias.data<float>() + unit, w.recurrent_bias.data<float>() + unit,
@@ -194,13 +164,12 @@ void read_positions(const RnnSpec& s, int64_t direction, const RnnWeights& w, co
 
 template <class T>
 struct BackwardSpace {
-  BackwardSpace(const RnnSpec& s, std::byte* memory) : pieces(memory) {
+  BackwardSpace(const RnnSpec& s, std::byte* memory) : pieces{memory} {
     const int64_t state = s.sequences() * s.hidden;
     const int64_t gates = s.gates() * s.hidden;
     const int64_t depth = packed_depth<T>(gates);
-    strips = scratch =
-        pieces.take<T>(std::max(strips_of(s.hidden) * kStripColumns * depth,
-                                product_scratch<T>(s.total_rows(), s.inputs, gates)));
+    scratch = pieces.take<T>(std::max(strips_of(s.hidden) * kStripColumns * depth,
+                                      product_scratch<T>(s.total_rows(), s.inputs, gates)));
     if (sizeof(T) < sizeof(float)) dx = pieces.take<float>(s.total_rows() * s.inputs);
     for (T*& one : left) one = pieces.take<T>(s.sequences() * depth);
     carried = pieces.take<float>(state);
@@ -208,7 +177,7 @@ struct BackwardSpace {
     h_before = pieces.take<T>(state);
   }
   Pieces pieces;
-  T *scratch, *strips;  // same memory, in turn
+  T* scratch;           // of the products with the input weights; then strips of the recurrent ones
   float* dx = nullptr;  // bf16: sums before rounding
   T* left[2];
   float *carried, *c_before;
@@ -220,7 +189,7 @@ void read_back(const RnnSpec& s, int64_t direction, const RnnWeights& w, const R
                const T* y, const T* dy, const BackwardSpace<T>& space) {
   const int64_t H = s.hidden, gates = s.gates(), depth = packed_depth<T>(gates * H);
   const int64_t y_stride = s.directions * H;
-  const std::vector<Position> order = positions_of(s, direction, true);
+  const std::vector<RnnPosition> order = positions_of(s, direction);
   std::fill(space.carried, space.carried + s.sequences() * H, 0.0f);
   const Strided<float> recurrent{w.recurrent.data<float>(), H, 1};
 #pragma omp parallel if (threads_pay(s))
@@ -229,12 +198,12 @@ void read_back(const RnnSpec& s, int64_t direction, const RnnWeights& w, const R
 #pragma omp for schedule(static)
     for (int64_t strip = 0; strip < strips_of(H); ++strip)
       pack_strip(recurrent.from(0, strip * kStripColumns), gates * H, tile_units(s, strip),
-                 space.strips + strip * kStripColumns * depth);
-    for (size_t i = 0; i < order.size(); ++i) {
-      const Position& at = order[i];
+                 space.scratch + strip * kStripColumns * depth);
+    for (size_t i = order.size(); i-- > 0;) {
+      const RnnPosition& at = order[i];
       // a sequence that ends here has no gradient from the next position
-      const RowBlocks<T> blocks(std::min(at.rows, at.rows_behind));
-      const RowBlocks<T> others(at.rows - blocks.rows), next(std::min(at.rows, at.rows_before));
+      const RowBlocks<T> blocks(std::min(at.rows, rows_of(order, i + 1)));
+      const RowBlocks<T> others(at.rows - blocks.rows), next(at.earlier_rows);
       const T* left = space.left[i % 2];
 #pragma omp for collapse(2) schedule(static)
       for (int64_t strip = 0; strip < strips_of(H); ++strip) {
@@ -246,25 +215,22 @@ void read_back(const RnnSpec& s, int64_t direction, const RnnWeights& w, const R
           const int64_t unit = strip * kStripColumns, units = tile_units(s, strip);
           RnnSums sums;
           if (inner) {
-            product(rows, depth, left + first * depth, space.strips + strip * kStripColumns * depth,
-                    sums.value[0][0], kStripColumns, false);
+            product(rows, depth, left + first * depth,
+                    space.scratch + strip * kStripColumns * depth, sums.value[0][0], kStripColumns,
+                    false);
           } else {
             std::fill_n(sums.value[0][0], rows * kStripColumns, 0.0f);
           }
-          const int64_t row = at.row + first, state = first * H + unit;
-          const int64_t before = std::clamp<int64_t>(at.rows_before - first, 0, rows);
-          const int64_t row_before = at.row_before + first;
+          const int64_t row = at.first + first, state = first * H + unit;
+          const int64_t before = std::clamp<int64_t>(at.earlier_rows - first, 0, rows);
+          const int64_t row_before = at.earlier + first;
+          const RnnEarlier<float> c_before{kept.c + row_before * H + unit, H, before,
+                                           space.c_before + state, H};
+          const RnnEarlier<T> h_before{y + row_before * y_stride + unit, y_stride, before,
+                                       space.h_before + state, H};
           rnn_backward_tile<T>(
-              {s.cell,
-               H,
-               rows,
-               units,
-               dy + row * y_stride + unit,
-               y_stride,
-               {kept.c + row_before * H + unit, H, before, space.c_before + state, H},
-               {y + row_before * y_stride + unit, y_stride, before, space.h_before + state, H},
-               at_row(s, kept, row, unit),
-               space.carried + state},
+              {s.cell, H, rows, units, dy + row * y_stride + unit, y_stride, c_before, h_before,
+               at_row(s, kept, row, unit), space.carried + state},
               sums);
           for (int64_t g = 0; g < gates; ++g)
             hand_on<T>(sums.value[g][0], kStripColumns, first, std::min(first + rows, next.rows),
@@ -278,7 +244,7 @@ void read_back(const RnnSpec& s, int64_t direction, const RnnWeights& w, const R
 
 template <class T>
 struct WeightSpace {
-  WeightSpace(const RnnSpec& s, std::byte* memory) : pieces(memory) {
+  WeightSpace(const RnnSpec& s, std::byte* memory) : pieces{memory} {
     const int64_t rows = s.total_rows(), gates = s.gates() * s.hidden;
     scratch = pieces.take<T>(std::max(product_scratch<T>(gates, s.inputs, rows),
                                       product_scratch<T>(gates, s.hidden, rows)));
@@ -293,12 +259,11 @@ template <class T>
 void gather_before(const RnnSpec& s, int64_t direction, const T* y, const Tensor& start, T* into) {
   const int64_t H = s.hidden, y_stride = s.directions * H;
   const T* state = start.defined() ? start.data<T>() + direction * s.sequences() * H : nullptr;
-  for (const Position& at : positions_of(s, direction, false)) {
-    const int64_t inner = std::min(at.rows, at.rows_before);
+  for (const RnnPosition& at : positions_of(s, direction)) {
     for (int64_t r = 0; r < at.rows; ++r) {
-      T* row = into + (at.row + r) * H;
-      if (r < inner) {
-        std::copy_n(y + (at.row_before + r) * y_stride, H, row);
+      T* row = into + (at.first + r) * H;
+      if (r < at.earlier_rows) {
+        std::copy_n(y + (at.earlier + r) * y_stride, H, row);
       } else if (state) {
         std::copy_n(state + r * H, H, row);
       } else {
@@ -308,132 +273,132 @@ void gather_before(const RnnSpec& s, int64_t direction, const T* y, const Tensor
   }
 }
 
+template <class T>
+int64_t kept_bytes(const RnnSpec& s) {
+  Pieces pieces{nullptr};
+  for (int64_t d = 0; d < s.directions; ++d) take_kept<T>(s, pieces);
+  return pieces.bytes;
+}
+
+/// A pass's pieces of the workspace.
+template <class Space>
+Space space_in(Workspace& workspace, const RnnSpec& s) {
+  return Space(s, workspace.of(Space(s, nullptr).pieces.bytes));
+}
+
+bool is_ours(DType activations) {
+  return activations != DType::f64 && missing_for(activations).empty();
+}
+
 }  // namespace
 
-template <class T>
-int64_t rnn_kept_bytes(const RnnSpec& spec) {
-  Pieces pieces(nullptr);
-  for (int64_t d = 0; d < spec.directions; ++d) take_kept<T>(spec, pieces);
-  return pieces.bytes();
+int64_t CpuRecurrentLayers::rnn_saved_bytes(const RnnSpec& spec, DType activations) const {
+  if (!is_ours(activations)) return reference_.rnn_saved_bytes(spec, activations);
+  return activations == DType::bf16 ? kept_bytes<BFloat16>(spec) : kept_bytes<float>(spec);
 }
 
-template <class T>
-int64_t rnn_workspace(const RnnSpec& spec, RnnPass pass) {
-  if (pass == RnnPass::forward) return ForwardSpace<T>(spec, nullptr).pieces.bytes();
-  if (pass == RnnPass::dx) return BackwardSpace<T>(spec, nullptr).pieces.bytes();
-  return WeightSpace<T>(spec, nullptr).pieces.bytes();
-}
-
-template <class T>
-void rnn_forward(const RnnSpec& spec, const Tensor& x, std::span<const RnnWeights> weights,
-                 const RnnState& before, const Tensor& y, const RnnState& after,
-                 const Tensor& saved, std::byte* workspace) {
-  const ForwardSpace<T> space(spec, workspace);
-  const int64_t gates = spec.gates() * spec.hidden, state = spec.sequences() * spec.hidden;
-  for (int64_t d = 0; d < spec.directions; ++d) {
-    const RnnWeights& w = weights[static_cast<size_t>(d)];
-    const RnnKept<T> kept = saved.defined() ? kept_of<T>(spec, saved, d) : RnnKept<T>{};
-    float* ax = space.ax;
-    if constexpr (std::is_same_v<T, float>) ax = saved.defined() ? kept.gates : ax;
-    multiply(spec.total_rows(), gates, spec.inputs, Strided<T>{x.data<T>(), spec.inputs, 1},
-             Strided<float>{w.input.data<float>(), 1, spec.inputs}, ax, gates, false,
-             space.scratch);
-    copy_state<T>(spec, before.h, d, space.h);
-    copy_state<T>(spec, before.c, d, space.c);
-    read_positions(spec, d, w, ax, kept, y.data<T>() + d * spec.hidden, space);
-    if (after.h.defined())
-      copy_rows(space.h, state, 1, state, after.h.data<T>() + d * state, state);
-    if (after.c.defined())
-      copy_rows(space.c, state, 1, state, after.c.data<T>() + d * state, state);
-  }
-}
-
-template <class T>
-void rnn_dx(const RnnSpec& spec, const Tensor& y, const Tensor& dy,
-            std::span<const RnnWeights> weights, const RnnState& before, const Tensor& saved,
-            const GradSlot& dx, std::byte* workspace) {
-  const BackwardSpace<T> space(spec, workspace);
-  const int64_t gates = spec.gates() * spec.hidden;
-  for (int64_t d = 0; d < spec.directions; ++d) {
-    const RnnWeights& w = weights[static_cast<size_t>(d)];
-    const RnnKept<T> kept = kept_of<T>(spec, saved, d);
-    copy_state<T>(spec, before.c, d, space.c_before);
-    copy_state<T>(spec, before.h, d, space.h_before);
-    read_back(spec, d, w, kept, y.data<T>() + d * spec.hidden, dy.data<T>() + d * spec.hidden,
-              space);
-    if (!dx.into.defined()) continue;
-    bool add = d > 0;
-    float* into = space.dx;
-    if constexpr (std::is_same_v<T, float>) {
-      add = add || dx.accumulate;
-      into = dx.into.data<float>();
+void CpuRecurrentLayers::rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
+                             std::span<const RnnWeights> weights, const RnnState& before, Tensor& y,
+                             RnnState& after, Tensor& saved) {
+  if (!is_ours(x.dtype())) return reference_.rnn(stream, spec, x, weights, before, y, after, saved);
+  const std::vector layers(weights.begin(), weights.end());
+  submit_narrow(stream, x, [=, this](auto zero) {
+    using T = decltype(zero);
+    const auto space = space_in<ForwardSpace<T>>(workspace_, spec);
+    const int64_t gates = spec.gates() * spec.hidden, state = spec.sequences() * spec.hidden;
+    for (int64_t d = 0; d < spec.directions; ++d) {
+      const RnnWeights& w = layers[static_cast<size_t>(d)];
+      const RnnKept<T> kept = saved.defined() ? kept_of<T>(spec, saved, d) : RnnKept<T>{};
+      float* ax = space.ax;
+      if constexpr (std::is_same_v<T, float>) ax = saved.defined() ? kept.gates : ax;
+      multiply(spec.total_rows(), gates, spec.inputs, Strided<T>{x.data<T>(), spec.inputs, 1},
+               Strided<float>{w.input.data<float>(), 1, spec.inputs}, ax, gates, false,
+               space.scratch);
+      copy_state<T>(spec, before.h, d, space.h);
+      copy_state<T>(spec, before.c, d, space.c);
+      read_positions(spec, d, w, ax, kept, y.data<T>() + d * spec.hidden, space);
+      if (after.h.defined()) copy_numbers(space.h, state, after.h.data<T>() + d * state);
+      if (after.c.defined()) copy_numbers(space.c, state, after.c.data<T>() + d * state);
     }
-    multiply(spec.total_rows(), spec.inputs, gates, Strided<T>{kept.gates, gates, 1},
-             Strided<float>{w.input.data<float>(), spec.inputs, 1}, into, spec.inputs, add,
-             space.scratch);
-  }
-  if constexpr (!std::is_same_v<T, float>) {
-    if (!dx.into.defined()) return;
-    T* into = dx.into.data<T>();
-    for (int64_t i = 0; i < dx.into.numel(); ++i)
-      store(into + i, dx.accumulate ? wide(into[i]) + space.dx[i] : space.dx[i]);
-  }
+  });
 }
 
-template <class T>
-void rnn_dw(const RnnSpec& spec, const Tensor& x, const Tensor& y, const RnnState& before,
-            const Tensor& saved, std::span<const RnnGradients> gradients, std::byte* workspace) {
-  const WeightSpace<T> space(spec, workspace);
-  const int64_t H = spec.hidden, gates = spec.gates() * H, rows = spec.total_rows();
-  // columns in which the gradients of ah and ax are equal
-  const int64_t common = spec.cell == RnnCell::gru ? 2 * H : gates;
-  for (int64_t d = 0; d < spec.directions; ++d) {
-    const RnnGradients& into = gradients[static_cast<size_t>(d)];
-    const RnnKept<T> kept = kept_of<T>(spec, saved, d);
-    const Strided<T> all{kept.gates, 1, gates};  // transposed
-    if (into.input.into.defined())
-      multiply(gates, spec.inputs, rows, all, Strided<T>{x.data<T>(), spec.inputs, 1},
-               into.input.into.data<float>(), spec.inputs, into.input.accumulate, space.scratch);
-    if (into.recurrent.into.defined()) {
-      gather_before(spec, d, y.data<T>() + d * H, before.h, space.h_before);
-      const Strided<T> h{space.h_before, H, 1};
-      float* dw = into.recurrent.into.data<float>();
-      multiply(common, H, rows, all, h, dw, H, into.recurrent.accumulate, space.scratch);
-      if (common < gates)
-        multiply(H, H, rows, Strided<T>{kept.ah, 1, H}, h, dw + common * H, H,
-                 into.recurrent.accumulate, space.scratch);
+void CpuRecurrentLayers::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y,
+                                const Tensor& dy, std::span<const RnnWeights> weights,
+                                const RnnState& before, Tensor& saved, GradSlot* dx) {
+  if (!is_ours(y.dtype()))
+    return reference_.rnn_dx(stream, spec, y, dy, weights, before, saved, dx);
+  const std::vector layers(weights.begin(), weights.end());
+  const GradSlot slot = slot_or_none(dx);
+  submit_narrow(stream, y, [=, this](auto zero) {
+    using T = decltype(zero);
+    const auto space = space_in<BackwardSpace<T>>(workspace_, spec);
+    const int64_t gates = spec.gates() * spec.hidden;
+    for (int64_t d = 0; d < spec.directions; ++d) {
+      const RnnWeights& w = layers[static_cast<size_t>(d)];
+      const RnnKept<T> kept = kept_of<T>(spec, saved, d);
+      copy_state<T>(spec, before.c, d, space.c_before);
+      copy_state<T>(spec, before.h, d, space.h_before);
+      read_back(spec, d, w, kept, y.data<T>() + d * spec.hidden, dy.data<T>() + d * spec.hidden,
+                space);
+      if (!slot.into.defined()) continue;
+      bool add = d > 0;
+      float* into = space.dx;
+      if constexpr (std::is_same_v<T, float>) {
+        add = add || slot.accumulate;
+        into = slot.into.data<float>();
+      }
+      multiply(spec.total_rows(), spec.inputs, gates, Strided<T>{kept.gates, gates, 1},
+               Strided<float>{w.input.data<float>(), spec.inputs, 1}, into, spec.inputs, add,
+               space.scratch);
     }
-    if (into.input_bias.into.defined())
-      sum_rows(kept.gates, rows, gates, gates, into.input_bias.accumulate,
-               into.input_bias.into.data<float>());
-    if (into.recurrent_bias.into.defined()) {
-      float* db = into.recurrent_bias.into.data<float>();
-      sum_rows(kept.gates, rows, common, gates, into.recurrent_bias.accumulate, db);
-      if (common < gates)
-        sum_rows(kept.ah, rows, H, H, into.recurrent_bias.accumulate, db + common);
+    if constexpr (!std::is_same_v<T, float>) {
+      if (!slot.into.defined()) return;
+      T* into = slot.into.data<T>();
+      for (int64_t i = 0; i < slot.into.numel(); ++i)
+        store(into + i, slot.accumulate ? wide(into[i]) + space.dx[i] : space.dx[i]);
     }
-  }
+  });
 }
 
-template int64_t rnn_kept_bytes<float>(const RnnSpec&);
-template int64_t rnn_kept_bytes<BFloat16>(const RnnSpec&);
-template int64_t rnn_workspace<float>(const RnnSpec&, RnnPass);
-template int64_t rnn_workspace<BFloat16>(const RnnSpec&, RnnPass);
-template void rnn_forward<float>(const RnnSpec&, const Tensor&, std::span<const RnnWeights>,
-                                 const RnnState&, const Tensor&, const RnnState&, const Tensor&,
-                                 std::byte*);
-template void rnn_forward<BFloat16>(const RnnSpec&, const Tensor&, std::span<const RnnWeights>,
-                                    const RnnState&, const Tensor&, const RnnState&, const Tensor&,
-                                    std::byte*);
-template void rnn_dx<float>(const RnnSpec&, const Tensor&, const Tensor&,
-                            std::span<const RnnWeights>, const RnnState&, const Tensor&,
-                            const GradSlot&, std::byte*);
-template void rnn_dx<BFloat16>(const RnnSpec&, const Tensor&, const Tensor&,
-                               std::span<const RnnWeights>, const RnnState&, const Tensor&,
-                               const GradSlot&, std::byte*);
-template void rnn_dw<float>(const RnnSpec&, const Tensor&, const Tensor&, const RnnState&,
-                            const Tensor&, std::span<const RnnGradients>, std::byte*);
-template void rnn_dw<BFloat16>(const RnnSpec&, const Tensor&, const Tensor&, const RnnState&,
-                               const Tensor&, std::span<const RnnGradients>, std::byte*);
+void CpuRecurrentLayers::rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x,
+                                const Tensor& y, const RnnState& before, const Tensor& saved,
+                                std::span<const RnnGradients> gradients) {
+  if (!is_ours(x.dtype())) return reference_.rnn_dw(stream, spec, x, y, before, saved, gradients);
+  const std::vector slots(gradients.begin(), gradients.end());
+  submit_narrow(stream, x, [=, this](auto zero) {
+    using T = decltype(zero);
+    const auto space = space_in<WeightSpace<T>>(workspace_, spec);
+    const int64_t H = spec.hidden, gates = spec.gates() * H, rows = spec.total_rows();
+    // columns in which the gradients of ah and ax are equal
+    const int64_t common = spec.cell == RnnCell::gru ? 2 * H : gates;
+    for (int64_t d = 0; d < spec.directions; ++d) {
+      const RnnGradients& into = slots[static_cast<size_t>(d)];
+      const RnnKept<T> kept = kept_of<T>(spec, saved, d);
+      const Strided<T> all{kept.gates, 1, gates};  // transposed
+      if (into.input.into.defined())
+        multiply(gates, spec.inputs, rows, all, Strided<T>{x.data<T>(), spec.inputs, 1},
+                 into.input.into.data<float>(), spec.inputs, into.input.accumulate, space.scratch);
+      if (into.recurrent.into.defined()) {
+        gather_before(spec, d, y.data<T>() + d * H, before.h, space.h_before);
+        const Strided<T> h{space.h_before, H, 1};
+        float* dw = into.recurrent.into.data<float>();
+        multiply(common, H, rows, all, h, dw, H, into.recurrent.accumulate, space.scratch);
+        if (common < gates)
+          multiply(H, H, rows, Strided<T>{kept.ah, 1, H}, h, dw + common * H, H,
+                   into.recurrent.accumulate, space.scratch);
+      }
+      if (into.input_bias.into.defined())
+        sum_rows(kept.gates, rows, gates, gates, into.input_bias.accumulate,
+                 into.input_bias.into.data<float>());
+      if (into.recurrent_bias.into.defined()) {
+        float* db = into.recurrent_bias.into.data<float>();
+        sum_rows(kept.gates, rows, common, gates, into.recurrent_bias.accumulate, db);
+        if (common < gates)
+          sum_rows(kept.ah, rows, H, H, into.recurrent_bias.accumulate, db + common);
+      }
+    }
+  });
+}
 
 }  // namespace wisp

@@ -1,34 +1,31 @@
 // Recurrent layers on packed products (core/cpu/packed_product.h), for activations of f32 and bf16.
-// Arguments are as in RecurrentLayers. `workspace` has rnn_workspace() bytes, aligned to 64. Called
-// inside the stream's tasks.
+// Belongs to its stream's thread.
 #pragma once
 
-#include <span>
-
 #include "core/rnn.h"
+#include "core/workspace.h"
 
 namespace wisp {
 
-enum class RnnPass { forward, dx, dw };
+class CpuRecurrentLayers final : public RecurrentLayers {
+ public:
+  /// `reference` computes f64, and bf16 where missing_for(bf16). Temporaries are in `workspace`.
+  CpuRecurrentLayers(RecurrentLayers& reference, Workspace& workspace)
+      : reference_(reference), workspace_(workspace) {}
 
-template <class T>
-int64_t rnn_kept_bytes(const RnnSpec& spec);
+  int64_t rnn_saved_bytes(const RnnSpec&, DType activations) const override;
+  void rnn(const Stream&, const RnnSpec&, const Tensor& x, std::span<const RnnWeights> weights,
+           const RnnState& before, Tensor& y, RnnState& after, Tensor& saved) override;
+  void rnn_dx(const Stream&, const RnnSpec&, const Tensor& y, const Tensor& dy,
+              std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
+              GradSlot* dx) override;
+  void rnn_dw(const Stream&, const RnnSpec&, const Tensor& x, const Tensor& y,
+              const RnnState& before, const Tensor& saved,
+              std::span<const RnnGradients> gradients) override;
 
-template <class T>
-int64_t rnn_workspace(const RnnSpec& spec, RnnPass pass);
-
-template <class T>
-void rnn_forward(const RnnSpec& spec, const Tensor& x, std::span<const RnnWeights> weights,
-                 const RnnState& before, const Tensor& y, const RnnState& after,
-                 const Tensor& saved, std::byte* workspace);
-
-template <class T>
-void rnn_dx(const RnnSpec& spec, const Tensor& y, const Tensor& dy,
-            std::span<const RnnWeights> weights, const RnnState& before, const Tensor& saved,
-            const GradSlot& dx, std::byte* workspace);
-
-template <class T>
-void rnn_dw(const RnnSpec& spec, const Tensor& x, const Tensor& y, const RnnState& before,
-            const Tensor& saved, std::span<const RnnGradients> gradients, std::byte* workspace);
+ private:
+  RecurrentLayers& reference_;
+  Workspace& workspace_;
+};
 
 }  // namespace wisp

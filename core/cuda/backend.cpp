@@ -47,7 +47,7 @@ class CudaBackend final : public Backend {
  private:
   const Device device_;
   const GpuMath math_;
-  cuda::Workspace workspace_;
+  Workspace workspace_;
   cuda::CublasProducts products_;
   cuda::Convolutions convolutions_;
   KernelPools pools_;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/recently_used.h"
-#include "core/cuda/workspace.h"
+#include "core/workspace.h"
 #include "core/products.h"
 
 struct cublasLtContext;

@@ -6,7 +6,7 @@
 
 #include "core/base/recently_used.h"
 #include "core/convolutions.h"
-#include "core/cuda/workspace.h"
+#include "core/workspace.h"
 
 struct cudnnContext;
 

@@ -1,7 +1,7 @@
 // Real transforms by cuFFT, on CUDA streams. They belong to their stream's thread.
 #pragma once
 
-#include "core/cuda/workspace.h"
+#include "core/workspace.h"
 #include "core/real_fft.h"
 
 namespace wisp::cuda {

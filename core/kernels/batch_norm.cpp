@@ -5,7 +5,6 @@
 #include "core/kernels/batch_norm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/kernels/chunks.h"
 #include "core/kernels/few.h"
@@ -49,12 +48,6 @@ struct ChunkMoments {
     }
   }
 };
-
-template <class W>
-WISP_HD void move_towards(double target, double momentum, W* running) {
-  const auto before = static_cast<double>(*running);
-  *running = static_cast<W>(before + momentum * (target - before));
-}
 
 /// Mean and variance, combined from the chunks by their rows. Source: Chan et al. 1979.
 template <class W>
@@ -100,7 +93,7 @@ struct Moments {
       const double sum = channels.total(shared.sums, i), centre = shared.mean[i];
       const double squares = sum < 0.0 ? 0.0 : sum;  // rounding may make it negative; NaN stays
       mean[c] = static_cast<W>(centre);
-      inv_std[c] = static_cast<W>(1.0 / sqrt(squares / rows + epsilon));
+      inv_std[c] = static_cast<W>(inverse_deviation(squares / rows, epsilon));
       move_towards(centre, momentum, running_mean + c);
       move_towards(squares / (rows - 1.0), momentum, running_var + c);
     });
@@ -114,7 +107,7 @@ struct InverseDeviation {
   W* inv_std;
   double epsilon;
   WISP_HD void operator()(int64_t c) const {
-    inv_std[c] = static_cast<W>(1.0 / sqrt(static_cast<double>(variance[c]) + epsilon));
+    inv_std[c] = static_cast<W>(inverse_deviation(static_cast<double>(variance[c]), epsilon));
   }
 };
 

@@ -4,8 +4,6 @@
 // GRU's ah of n, which are wide. Source: core/rnn.h.
 #include "core/kernels/rnn.h"
 
-#include <algorithm>
-
 #include "core/copy.h"
 #include "core/elementary.h"
 #include "core/loops/parallel_rows.h"
@@ -14,28 +12,6 @@
 
 namespace wisp {
 namespace {
-
-/// The rows of a position, and of the position read before it.
-struct SequencePosition {
-  int64_t first = 0, rows = 0;
-  int64_t earlier = 0, earlier_rows = 0;  // the first sequences have an earlier row
-};
-
-/// The positions in the order in which a direction reads them.
-std::vector<SequencePosition> positions_of(const RnnSpec& spec, int64_t direction) {
-  std::vector<SequencePosition> positions;
-  int64_t row = 0;
-  for (const int64_t rows : spec.rows) {
-    positions.push_back({row, rows});
-    row += rows;
-  }
-  if (direction == 1) std::reverse(positions.begin(), positions.end());
-  for (size_t i = 1; i < positions.size(); ++i) {
-    positions[i].earlier = positions[i - 1].first;
-    positions[i].earlier_rows = std::min(positions[i].rows, positions[i - 1].rows);
-  }
-  return positions;
-}
 
 /// The tensors that the forward pass of one direction keeps, by row. The backward pass replaces the
 /// gates by the gradients of ax. A GRU has other gradients of ah, in a tensor of their own.
@@ -144,7 +120,7 @@ struct CellBackward {
   using W = Wide<T>;
   RnnCell cell;
   int64_t hidden, gate_columns;
-  SequencePosition position;
+  RnnPosition position;
   const T* y;  // this direction's columns, like dy
   const T* dy;
   int64_t y_columns;
@@ -199,7 +175,7 @@ struct CellBackward {
 
 /// The rows of a position for parallel_rows. An item is a row.
 struct PositionRow {
-  SequencePosition position;
+  RnnPosition position;
   int64_t first_item = 0;
 };
 
@@ -271,7 +247,7 @@ void KernelRecurrentLayers::rnn(const Stream& stream, const RnnSpec& spec, const
                      {.m = spec.total_rows(), .n = columns, .k = spec.inputs, .transpose_b = true},
                      x, w.input, {ax, false});
       const Tensor recurrent = in_type(type, w.recurrent, stream, pool_);  // once for all positions
-      for (const SequencePosition& position : positions_of(spec, d)) {
+      for (const RnnPosition& position : positions_of(spec, d)) {
         products_.gemm(stream, {.m = position.rows, .n = columns, .k = H, .transpose_b = true},
                        h.rows(0, position.rows), recurrent, {ah.rows(0, position.rows), false});
         parallel_for(
@@ -304,9 +280,9 @@ void KernelRecurrentLayers::rnn_dx(const Stream& stream, const RnnSpec& spec, co
       const Tensor recurrent = in_type(type, w.recurrent, stream, pool_);  // once for all positions
       clear(stream, dh);
       if (dc.defined()) clear(stream, dc);
-      const std::vector<SequencePosition> positions = positions_of(spec, d);
+      const std::vector<RnnPosition> positions = positions_of(spec, d);
       for (size_t i = positions.size(); i-- > 0;) {
-        const SequencePosition& position = positions[i];
+        const RnnPosition& position = positions[i];
         parallel_for(
             stream, position.rows * H,
             CellBackward<T>{spec.cell, H, columns, position, y.data<T>() + d * H,
@@ -346,8 +322,7 @@ void KernelRecurrentLayers::rnn_dw(const Stream& stream, const RnnSpec& spec, co
         const EarlierStates<T> earlier{y.data<T>() + d * H, spec.directions * H, H,
                                        state_of<T>(spec, before.h, d), states.data<T>()};
         parallel_rows(stream, earlier, H, [&](const auto& put) {
-          for (const SequencePosition& position : positions_of(spec, d))
-            put({position}, position.rows);
+          for (const RnnPosition& position : positions_of(spec, d)) put({position}, position.rows);
         });
         products_.gemm(stream, {.m = columns, .n = H, .k = rows, .transpose_a = true}, d_ah, states,
                        into.recurrent);

@@ -85,7 +85,7 @@ struct Exact {
   TestContext rig{{.device = first_device()}};
   const ConvSpec spec;
   const DType factors;
-  cuda::Workspace workspace;
+  Workspace workspace;
   std::optional<Convolutions> convolutions;
 };
 

@@ -4,7 +4,7 @@
 #include "core/device/stream.h"
 #include "core/tensor/tensor.h"
 
-namespace wisp::cuda {
+namespace wisp {
 
 /// A workspace for all calls of a stream, which run in turn. Only a larger request replaces its
 /// memory.
@@ -34,4 +34,4 @@ class Workspace {
   Tensor memory_;
 };
 
-}  // namespace wisp::cuda
+}  // namespace wisp

@@ -3,8 +3,6 @@
 // stream's tasks, so one thread makes and runs them under one OpenMP setting.
 #include <omp.h>
 
-#include <algorithm>
-#include <cmath>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <variant>
@@ -15,13 +13,35 @@
 #include "core/cpu/batch_norm.h"
 #include "core/cpu/block_product.h"
 #include "core/cpu/onednn_conv.h"
-#include "core/cpu/onednn_gemm.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/rnn.h"
+#include "core/products.h"
 #include "core/real_fft.h"
 
 namespace wisp {
 namespace {
+
+/// A matrix in row-major order, or transposed in memory.
+dnnl::memory::desc matrix(int64_t rows, int64_t columns, DType type, bool transposed) {
+  using Tag = dnnl::memory::format_tag;
+  return {{rows, columns}, onednn_type(type), transposed ? Tag::ba : Tag::ab};
+}
+
+/// C from (A, B) in bf16; f32 uses the library's sgemm. A is bf16; `b` and `c` are the types of B
+/// and C; B is multiplied as bf16. Throws dnnl::error if the library has no implementation.
+OnednnOp make_bf16_gemm(const dnnl::engine& engine, const GemmSpec& s, DType b, DType c) {
+  const auto left = matrix(s.m, s.k, DType::bf16, s.transpose_a);
+  const auto right = matrix(s.k, s.n, DType::bf16, s.transpose_b);
+  const auto product = matrix(s.m, s.n, c, false);
+  const dnnl::matmul::primitive_desc found(dnnl::matmul::desc(left, right, product),
+                                           own_scratchpad(), engine);
+  return {engine,
+          dnnl::primitive(found),
+          found.scratchpad_desc(),
+          {DNNL_ARG_SRC, left, found.src_desc()},
+          {DNNL_ARG_WEIGHTS, matrix(s.k, s.n, b, s.transpose_b), found.weights_desc()},
+          {DNNL_ARG_DST, product, found.dst_desc()}};
+}
 
 class OnednnBackend final : public Backend, Products, Convolutions {
  public:

@@ -205,8 +205,8 @@ void KernelNorms::batch_norm(const Stream& stream, const BatchNormSpec& spec, co
     using T = decltype(zero);
     using W = Wide<T>;
     const Chunks chunks(spec);
-    const Tensor means = temporary(stream, {chunks.count(), spec.channels}, wide_of(x.dtype()));
-    const Tensor squares = temporary(stream, means.shape(), means.dtype());
+    const Tensor means({chunks.count(), spec.channels}, wide_of(x.dtype()), pool_, stream.id());
+    const Tensor squares(means.shape(), means.dtype(), pool_, stream.id());
     with_few<T>(spec.channels, {x.raw()}, [&](auto count) {
       const ChunkIndex<count()> index(chunks);
       parallel_for(stream, index.count(),
@@ -230,7 +230,7 @@ void KernelNorms::batch_norm_eval(const Stream& stream, const BatchNormSpec& spe
   dispatch_activation(x.dtype(), "batch_norm_eval", [&](auto zero) {
     using T = decltype(zero);
     using W = Wide<T>;
-    const Tensor inv_std = temporary(stream, {spec.channels}, wide_of(x.dtype()));
+    const Tensor inv_std({spec.channels}, wide_of(x.dtype()), pool_, stream.id());
     parallel_for(stream, spec.channels,
                  InverseDeviation<W>{running_var.data<W>(), inv_std.data<W>(), spec.epsilon});
     normalise<T>(stream, spec, x, gamma, beta, residual, running_mean, inv_std, y, {});

@@ -25,10 +25,6 @@ class KernelNorms final : public Norms {
                      GradSlot* d_beta) override;
 
  private:
-  Tensor temporary(const Stream& stream, Shape shape, DType dtype) const {
-    return {shape, dtype, pool_, stream.id()};
-  }
-
   MemoryPool& pool_;
 };
 

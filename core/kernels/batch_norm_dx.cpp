@@ -170,10 +170,10 @@ void KernelNorms::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec,
     using W = Wide<T>;
     const Chunks chunks(spec);
     const DType type = wide_of(x.dtype());
-    const Tensor sums = temporary(stream, {chunks.count(), spec.channels}, type);
-    const Tensor products = temporary(stream, sums.shape(), type);
-    const Tensor mean_dz = temporary(stream, {spec.channels}, type);
-    const Tensor slope = temporary(stream, {spec.channels}, type);
+    const Tensor sums({chunks.count(), spec.channels}, type, pool_, stream.id());
+    const Tensor products(sums.shape(), type, pool_, stream.id());
+    const Tensor mean_dz({spec.channels}, type, pool_, stream.id());
+    const Tensor slope({spec.channels}, type, pool_, stream.id());
     const Gradient<T, relu()> of{
         x.data<T>(), dy.data<T>(), {relu() ? passed.data<uint8_t>() : nullptr, spec.channels}};
     with_few<T>(spec.channels, {of.x, of.dy, mean.raw()}, [&](auto count) {

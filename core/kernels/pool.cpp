@@ -132,8 +132,7 @@ struct MaxPoolGradient {
   bool accumulate;
   WISP_HD void operator()(int64_t i) const {
     const int64_t in = i * kCount;
-    Few<T, kCount> sum;
-    for (int64_t k = 0; k < kCount; ++k) sum[k] = 0;
+    Few<T, kCount> sum{};
     grid.windows_of(i, [&](int64_t out) {
       const auto where = Packed<int32_t, kCount>::load(argmax + out);
       const Few<T, kCount> more(dy + out);
@@ -151,8 +150,7 @@ struct MeanPool {
   const T* x;
   T* y;
   WISP_HD void operator()(int64_t out) const {
-    Few<T, kCount> sum;
-    for (int64_t k = 0; k < kCount; ++k) sum[k] = 0;
+    Few<T, kCount> sum{};
     grid.window(out, [&](int64_t at, auto n) {
       Packed<T, kCount> here[n.value];
       for (int64_t tap = 0; tap < n.value; ++tap)
@@ -173,8 +171,7 @@ struct MeanPoolGradient {
   T* dx;
   bool accumulate;
   WISP_HD void operator()(int64_t in) const {
-    Few<T, kCount> sum;
-    for (int64_t k = 0; k < kCount; ++k) sum[k] = 0;
+    Few<T, kCount> sum{};
     grid.windows_of(in, [&](int64_t out) {
       const Few<T, kCount> more(dy + out);
       for (int64_t k = 0; k < kCount; ++k) sum[k] += more[k];

@@ -231,9 +231,9 @@ void KernelRecurrentLayers::rnn(const Stream& stream, const RnnSpec& spec, const
     const DType type = x.dtype(), wide_type = wide_of(type);
     const int64_t H = spec.hidden, columns = spec.gates() * H, sequences = spec.sequences();
     const bool lstm = spec.cell == RnnCell::lstm;
-    const Tensor ax = temporary(stream, {spec.total_rows(), columns}, wide_type);
-    const Tensor ah = temporary(stream, {sequences, columns}, wide_type);
-    const Tensor c = lstm ? temporary(stream, {sequences, H}, wide_type) : Tensor();
+    const Tensor ax({spec.total_rows(), columns}, wide_type, pool_, stream.id());
+    const Tensor ah({sequences, columns}, wide_type, pool_, stream.id());
+    const Tensor c = lstm ? Tensor({sequences, H}, wide_type, pool_, stream.id()) : Tensor();
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnWeights& w = weights[static_cast<size_t>(d)];
       const Kept kept = Kept::of(spec, type, saved, d);
@@ -271,9 +271,9 @@ void KernelRecurrentLayers::rnn_dx(const Stream& stream, const RnnSpec& spec, co
     const DType type = y.dtype(), wide_type = wide_of(type);
     const int64_t H = spec.hidden, columns = spec.gates() * H;
     const bool gru = spec.cell == RnnCell::gru;
-    const Tensor dh = temporary(stream, {spec.sequences(), H}, wide_type);
+    const Tensor dh({spec.sequences(), H}, wide_type, pool_, stream.id());
     const Tensor dc =
-        spec.cell == RnnCell::lstm ? temporary(stream, dh.shape(), wide_type) : Tensor();
+        spec.cell == RnnCell::lstm ? Tensor(dh.shape(), wide_type, pool_, stream.id()) : Tensor();
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnWeights& w = weights[static_cast<size_t>(d)];
       const Kept kept = Kept::of(spec, type, saved, d);
@@ -310,7 +310,7 @@ void KernelRecurrentLayers::rnn_dw(const Stream& stream, const RnnSpec& spec, co
     using T = decltype(zero);
     const DType type = x.dtype();
     const int64_t rows = spec.total_rows(), H = spec.hidden, columns = spec.gates() * H;
-    const Tensor states = temporary(stream, {rows, H}, type);
+    const Tensor states({rows, H}, type, pool_, stream.id());
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnGradients& into = gradients[static_cast<size_t>(d)];
       const Kept kept = Kept::of(spec, type, saved, d);

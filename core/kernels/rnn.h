@@ -23,10 +23,6 @@ class KernelRecurrentLayers final : public RecurrentLayers {
               std::span<const RnnGradients> gradients) override;
 
  private:
-  Tensor temporary(const Stream& stream, Shape shape, DType dtype) const {
-    return {shape, dtype, pool_, stream.id()};
-  }
-
   Products& products_;
   MemoryPool& pool_;
 };

@@ -28,10 +28,11 @@ void check_feed(const Feed& feed, bool carries) {
              ", expected numbers or vectors at each position");
 }
 
-/// The name of an extent that grows with the batch.
-std::string name_of_extent(int64_t number, bool padded) {
-  if (padded) return number == OnnxTrace::kFrames ? "frames" : "positions";
-  return number == 1 ? "batch" : concat(number, "*batch");
+/// A number, or the name of an extent that grows with the batch.
+std::variant<int64_t, std::string> onnx_extent(const Extent& extent, bool padded) {
+  if (!extent.of_batch) return extent.number;
+  if (padded) return extent.number == OnnxTrace::kFrames ? "frames" : "positions";
+  return extent.number == 1 ? "batch" : concat(extent.number, "*batch");
 }
 
 /// An input or output of the graph.
@@ -39,26 +40,13 @@ OnnxValue value_of(std::string name, const TracedTensor& tensor, bool padded) {
   OnnxValue value{std::move(name), tensor.small.dtype(), {}};
   const TracedTensor first{tensor.small.reshape(channels_first(tensor.small.shape())),
                            tensor.large.reshape(channels_first(tensor.large.shape()))};
-  for (const auto& [number, of_batch] : first.extents()) {
-    if (!of_batch) {
-      value.extents.emplace_back(number);
-    } else {
-      value.extents.emplace_back(name_of_extent(number, padded));
-    }
-  }
+  for (const Extent& extent : first.extents()) value.extents.push_back(onnx_extent(extent, padded));
   return value;
 }
 
 std::string name_of_end(const TracedEnd& end, const Model& model) {
-  switch (end.kind) {
-    case TracedEnd::Kind::state:
-      return "state_" + end.name;
-    case TracedEnd::Kind::weight:
-      return model.exchange_names(end.name).front();
-    case TracedEnd::Kind::input:
-      break;
-  }
-  return end.name;
+  if (end.kind == TracedEnd::Kind::state) return "state_" + end.name;
+  return end.kind == TracedEnd::Kind::weight ? model.exchange_names(end.name).front() : end.name;
 }
 
 }  // namespace
@@ -68,13 +56,13 @@ std::string onnx_model(Context& context, Model& model, const FlatParameters& par
   for (const Feed& feed : facts.inputs) check_feed(feed, !model.carried().empty());
   const OnnxTrace trace = trace_model(context, model, parameters, facts);
   OnnxGraph graph{.name = "model"};
-  std::vector<std::string> names;
+  std::vector<std::string> names(trace.values.size());
   for (size_t i = 0; i < trace.ends.size(); ++i) {
-    names.push_back(name_of_end(trace.ends[i], model));
-    if (trace.ends[i].kind != TracedEnd::Kind::weight)
-      graph.inputs.push_back(value_of(names.back(), trace.values[i], trace.padded));
+    names[i] = name_of_end(trace.ends[i], model);
+    if (!trace.is_weight(i))
+      graph.inputs.push_back(value_of(names[i], trace.values[i], trace.padded));
   }
-  OnnxForms forms(trace, std::move(names), graph);
+  OnnxForms forms{.trace = trace, .graph = graph, .names = std::move(names)};
   for (const TracedOp& op : trace.ops) forms.add(op);
   const auto give = [&](const std::string& name, size_t value) {
     graph.nodes.push_back({"Identity", {forms.name(value)}, name, {}});

@@ -47,28 +47,18 @@ struct Size {
 class Evaluation {
  public:
   Evaluation(Context& context, DType compute, const Tensor& samples, std::vector<LoggedOp>& log)
-      : context_(context),
-        training_(std::exchange(context.training, false)),
-        recording_(std::exchange(context.recording, false)),
-        compute_(std::exchange(context.compute, compute)),
-        samples_(std::exchange(context.samples, samples)),
-        log_(std::exchange(context.log, &log)) {}
-  ~Evaluation() {
-    context_.training = training_;
-    context_.recording = recording_;
-    context_.compute = compute_;
-    context_.samples = samples_;
-    context_.log = log_;
+      : settings_(context.training, context.recording, context.compute, context.samples,
+                  context.log),
+        before_(settings_) {
+    settings_ = std::tuple(false, false, compute, samples, &log);
   }
+  ~Evaluation() { settings_ = before_; }
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;
 
  private:
-  Context& context_;
-  bool training_, recording_;
-  DType compute_;
-  Tensor samples_;
-  std::vector<LoggedOp>* log_;
+  std::tuple<bool&, bool&, DType&, Tensor&, std::vector<LoggedOp>*&> settings_;
+  const std::tuple<bool, bool, DType, Tensor, std::vector<LoggedOp>*> before_;
 };
 
 /// One forward pass, with everything that it read and made.
@@ -108,6 +98,10 @@ class Values {
     tensors_.push_back(tensor);
     return tensors_.size() - 1;
   }
+  void add_end(TracedEnd end, const Tensor& tensor) {
+    ends_.push_back(std::move(end));
+    add(tensor);
+  }
   size_t add(const Variable& result) { return by_node_[result.node().get()] = add(result.value()); }
 
   std::optional<size_t> find(const Tensor& tensor) const {
@@ -119,6 +113,7 @@ class Values {
     return found == by_node_.end() ? find(variable.value()) : std::optional(found->second);
   }
   const std::vector<Tensor>& tensors() const { return tensors_; }
+  const std::vector<TracedEnd>& ends() const { return ends_; }
 
  private:
   using Place = std::tuple<const std::byte*, int64_t, DType>;
@@ -127,16 +122,14 @@ class Values {
   }
 
   std::vector<Tensor> tensors_;
+  std::vector<TracedEnd> ends_;  // what the first tensors are
   std::map<Place, size_t> by_place_;
   std::map<const autograd::Node*, size_t> by_node_;
 };
 
 /// The connections of a pass's ops, as numbers of values, so that two passes can be compared.
 struct Wiring {
-  std::vector<std::string> ops;
-  std::vector<std::vector<std::optional<size_t>>> inputs;
-  std::vector<size_t> outputs;
-  std::vector<std::vector<size_t>> more;
+  std::vector<OpWires> ops;
   std::optional<size_t> logits;
   std::vector<std::optional<size_t>> after;
   bool operator==(const Wiring&) const = default;
@@ -145,39 +138,31 @@ struct Wiring {
 Wiring wire(const Pass& pass, Values& values) {
   Wiring wiring;
   for (const LoggedOp& op : pass.log) {
-    wiring.ops.push_back(op.name);
-    std::vector<std::optional<size_t>>& inputs = wiring.inputs.emplace_back();
-    for (const Variable& input : op.inputs) inputs.push_back(values.find(input));
-    wiring.outputs.push_back(values.add(op.output));
-    std::vector<size_t>& more = wiring.more.emplace_back();
-    for (const Tensor& result : op.more) more.push_back(values.add(result));
+    OpWires& wires = wiring.ops.emplace_back();
+    wires.name = op.name;
+    for (const Variable& input : op.inputs) wires.inputs.push_back(values.find(input));
+    wires.output = values.add(op.output);
+    for (const Tensor& result : op.more) wires.more.push_back(values.add(result));
   }
   wiring.logits = values.find(pass.step.output);
   for (const Tensor& tensor : pass.step.after) wiring.after.push_back(values.find(tensor));
   return wiring;
 }
 
-Values ends_of(const Pass& pass, const FlatParameters& parameters) {
+/// The values that enter a pass from outside.
+Values ends_of(const Pass& pass, const FlatParameters& parameters, const Facts& facts) {
+  using Kind = TracedEnd::Kind;
   Values values;
-  for (const Tensor& input : pass.batch.inputs) values.add(input);
-  for (const Tensor& state : pass.before) values.add(state);
-  for (const Segment& segment : parameters.all_segments())
-    values.add(FlatParameters::view(parameters.weight(), segment));
-  for (const Buffer* buffer : parameters.buffers()) values.add(buffer->value);
-  return values;
-}
-
-std::vector<TracedEnd> names_of_ends(const Pass& pass, const FlatParameters& parameters,
-                                     const Facts& facts) {
-  std::vector<TracedEnd> ends;
-  for (const Feed& feed : facts.inputs) ends.push_back({TracedEnd::Kind::input, feed.name});
+  for (size_t i = 0; i < facts.inputs.size(); ++i)
+    values.add_end({Kind::input, facts.inputs[i].name}, pass.batch.inputs[i]);
   for (size_t i = 0; i < pass.before.size(); ++i)
-    ends.push_back({TracedEnd::Kind::state, concat(i)});
+    values.add_end({Kind::state, concat(i)}, pass.before[i]);
   for (const Segment& segment : parameters.all_segments())
-    ends.push_back({TracedEnd::Kind::weight, segment.name});
+    values.add_end({Kind::weight, segment.name},
+                   FlatParameters::view(parameters.weight(), segment));
   for (const Buffer* buffer : parameters.buffers())
-    ends.push_back({TracedEnd::Kind::weight, buffer->name});
-  return ends;
+    values.add_end({Kind::weight, buffer->name}, buffer->value);
+  return values;
 }
 
 void check_after(const Pass& pass, const Wiring& wiring) {
@@ -206,19 +191,20 @@ void check_lengths(const Step& step, bool padded) {
              " of one sample, expected one length, the output's second extent");
 }
 
-/// By op: whether `wanted` values depend on it.
-std::vector<bool> needed(const Wiring& wiring, std::set<size_t> wanted) {
-  std::vector<bool> result(wiring.ops.size());
-  for (size_t op = result.size(); op-- > 0;) {
-    const auto is_wanted = [&](size_t value) { return wanted.count(value) > 0; };
-    if (!is_wanted(wiring.outputs[op]) &&
-        std::none_of(wiring.more[op].begin(), wiring.more[op].end(), is_wanted))
-      continue;
-    result[op] = true;
-    for (const std::optional<size_t>& input : wiring.inputs[op])
+/// The ops that `wanted` values depend on, in order.
+std::vector<TracedOp> needed(const Wiring& wiring, const Pass& small, const Pass& large,
+                             std::set<size_t> wanted) {
+  const auto is_wanted = [&](size_t value) { return wanted.contains(value); };
+  std::vector<TracedOp> ops;
+  for (size_t op = wiring.ops.size(); op-- > 0;) {
+    const OpWires& wires = wiring.ops[op];
+    if (!is_wanted(wires.output) && std::ranges::none_of(wires.more, is_wanted)) continue;
+    for (const std::optional<size_t>& input : wires.inputs)
       if (input) wanted.insert(*input);
+    ops.push_back({wires, small.log[op], large.log[op]});
   }
-  return result;
+  std::ranges::reverse(ops);
+  return ops;
 }
 
 }  // namespace
@@ -235,12 +221,12 @@ Extents TracedTensor::extents() const {
 
 Extent TracedOp::extent(const std::string& attribute) const {
   return extent_of(small.integer(attribute), large.integer(attribute),
-                   concat("the ", attribute, " of ", name()));
+                   concat("the ", attribute, " of ", name));
 }
 
 int64_t TracedOp::integer(const std::string& attribute) const {
   const Extent extent = this->extent(attribute);
-  WISP_CHECK(!extent.of_batch, "onnx: the ", attribute, " of ", name(),
+  WISP_CHECK(!extent.of_batch, "onnx: the ", attribute, " of ", name,
              " grows with the batch, expected the same for each");
   return extent.number;
 }
@@ -250,7 +236,7 @@ OnnxTrace trace_model(Context& context, Model& model, const FlatParameters& para
   const bool padded = any_feed(facts, &Feed::padded);
   const Pass small = forward(context, model, parameters.dtype(), facts, Size::of(kSmall, padded));
   const Pass large = forward(context, model, parameters.dtype(), facts, Size::of(kLarge, padded));
-  Values values = ends_of(small, parameters), larger = ends_of(large, parameters);
+  Values values = ends_of(small, parameters, facts), larger = ends_of(large, parameters, facts);
   const Wiring wiring = wire(small, values);
   WISP_CHECK(wire(large, larger) == wiring,
              "onnx: the model computes something else in a larger batch, expected the same ops");
@@ -260,21 +246,14 @@ OnnxTrace trace_model(Context& context, Model& model, const FlatParameters& para
 
   OnnxTrace trace{.padded = padded,
                   .sequence = any_feed(facts, &Feed::is_sequence),
-                  .ends = names_of_ends(small, parameters, facts),
+                  .ends = values.ends(),
                   .logits = *wiring.logits};
   for (size_t i = 0; i < values.tensors().size(); ++i)
     trace.values.push_back({values.tensors()[i], larger.tensors()[i]});
-  std::set<size_t> wanted{trace.logits};
-  for (const std::optional<size_t>& after : wiring.after) {
-    trace.after.push_back(*after);
-    wanted.insert(*after);
-  }
-  const std::vector<bool> keep = needed(wiring, wanted);
-  for (size_t op = 0; op < keep.size(); ++op) {
-    if (keep[op])
-      trace.ops.push_back(
-          {small.log[op], large.log[op], wiring.inputs[op], wiring.outputs[op], wiring.more[op]});
-  }
+  for (const std::optional<size_t>& after : wiring.after) trace.after.push_back(*after);
+  std::set<size_t> wanted(trace.after.begin(), trace.after.end());
+  wanted.insert(trace.logits);
+  trace.ops = needed(wiring, small, large, std::move(wanted));
   return trace;
 }
 

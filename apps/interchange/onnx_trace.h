@@ -28,14 +28,19 @@ struct TracedTensor {
   Extents extents() const;
 };
 
-/// An op, as it is in each pass.
-struct TracedOp {
-  LoggedOp small, large;
-  std::vector<std::optional<size_t>> inputs;  // among OnnxTrace::values; none: unknown origin
+/// An op's name and connections, as indices into OnnxTrace::values.
+struct OpWires {
+  std::string name;
+  std::vector<std::optional<size_t>> inputs;  // none: unknown origin
   size_t output = 0;
   std::vector<size_t> more;  // results beside output, as LoggedOp::more
+  bool operator==(const OpWires&) const = default;
+};
 
-  const std::string& name() const { return small.name; }
+/// An op, as it is in each pass.
+struct TracedOp : OpWires {
+  LoggedOp small, large;
+
   const Shape& shape(size_t input) const { return small.inputs.at(input).shape(); }
   TracedTensor input(size_t i) const {
     return {small.inputs.at(i).value(), large.inputs.at(i).value()};
@@ -64,6 +69,10 @@ struct OnnxTrace {
   std::vector<TracedOp> ops;  // ops that logits or state depend on, in order
   size_t logits = 0;          // index into values
   std::vector<size_t> after;  // indices of the state handed on
+
+  bool is_weight(size_t value) const {
+    return value < ends.size() && ends[value].kind == TracedEnd::Kind::weight;
+  }
 };
 
 /// Runs the model on zeros: a sequence (a feed whose first extent varies) has one position, and a

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "apps/speech/arpa.h"
-#include "apps/speech/spelling.h"
 
 namespace wisp {
 

@@ -16,11 +16,6 @@ int64_t window_of(Config config) {
   return window;
 }
 
-int64_t count_characters(std::string_view utf8) {
-  return std::count_if(utf8.begin(), utf8.end(),
-                       [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; });
-}
-
 }  // namespace
 
 Score score(Inference& model, std::string_view text) {

@@ -95,7 +95,7 @@ void Reporter::open_events(int64_t steps) {
 }
 
 void Reporter::write(const MetricRow& row, int64_t step) {
-  metrics_->write(row);
+  metrics_->write(to_json(row) + "\n");  // readers see the whole line at once
   if (events_) events_->scalars(step, seconds_since_1970(), scalars_of(row));
 }
 

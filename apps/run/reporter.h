@@ -14,6 +14,7 @@
 #include "core/base/shared_cores.h"
 #include "core/io/event_file.h"
 #include "core/io/metrics.h"
+#include "core/io/output_file.h"
 #include "core/io/progress.h"
 
 namespace wisp {
@@ -87,7 +88,7 @@ class Reporter {
   const TrainOptions& options_;
   const RunFacts& facts_;
   const std::string metrics_path_;
-  std::optional<MetricsWriter> metrics_;
+  std::optional<OutputFile> metrics_;
   std::optional<EventFile> events_;
   double seconds_before_ = 0.0;  // training time in processes before this one
   const Terminal terminal_;

@@ -10,17 +10,12 @@ namespace {
 
 using Units = std::vector<std::string_view>;
 
-bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
-
 /// The characters of words, with a space between two words.
 Units characters_in(const Units& words) {
   Units characters;
   for (const std::string_view word : words) {
     if (!characters.empty()) characters.emplace_back(" ");
-    for (size_t at = 0, end = 0; at < word.size(); at = end) {
-      for (end = at + 1; end < word.size() && !begins_character(word[end]);) ++end;
-      characters.push_back(word.substr(at, end - at));
-    }
+    std::ranges::copy(characters_of(word), std::back_inserter(characters));
   }
   return characters;
 }
@@ -103,7 +98,7 @@ std::string alignment_text(std::string_view reference, std::string_view hypothes
                            edit == Edit::deletion ? "" : std::string(heard[j++]),
                            std::string(1, " SDI"[static_cast<size_t>(edit)])};
     const auto width_of = [](const std::string& cell) {
-      return static_cast<size_t>(std::count_if(cell.begin(), cell.end(), begins_character));
+      return static_cast<size_t>(count_characters(cell));
     };
     const size_t width = std::max(width_of(cells[0]), width_of(cells[1]));
     if (edit == Edit::insertion) cells[0] = std::string(width, '*');

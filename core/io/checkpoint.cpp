@@ -4,17 +4,12 @@
 
 #include "core/io/checksum.h"
 #include "core/io/input_file.h"
-#include "core/io/output_file.h"
 
 namespace wisp {
 namespace {
 
 constexpr const char* kHeaderChecksum = "crc32c";
 constexpr const char* kTensorChecksum = "crc32c.";  // followed by the tensor's name
-
-std::string checksum_of(const std::byte* data, int64_t bytes) {
-  return checksum_text(crc32c(data, static_cast<size_t>(bytes)));
-}
 
 /// The header's checksum, computed with zeros in its own place.
 std::string seal_of(SafetensorsHeader header) {
@@ -114,19 +109,15 @@ void CheckpointWriter::write(const std::string& path) const {
 }
 
 CheckpointReader::CheckpointReader(std::string path, Checksums checksums) : file_(std::move(path)) {
-  read_header(checksums);
-}
-
-void CheckpointReader::read_header(Checksums checksums) {
   uint64_t length = 0;
   file_.read(&length, sizeof length, 0);
   const int64_t room = std::clamp<int64_t>(file_.bytes() - 8, 0, kMaxSafetensorsHeader);
-  WISP_CHECK(length <= static_cast<uint64_t>(room), path(), ": the header has ", length,
+  WISP_CHECK(length <= static_cast<uint64_t>(room), file_.path(), ": the header has ", length,
              " bytes, there is room for ", room, "; is it a safetensors file?");
   std::string text(length, '\0');
   file_.read(text.data(), static_cast<int64_t>(length), 8);
   data_ = 8 + static_cast<int64_t>(length);
-  naming(path(), [&] {
+  naming(file_.path(), [&] {
     header_ = SafetensorsHeader::parse(text, file_.bytes() - data_);
     check_seal(checksums);
   });
@@ -164,7 +155,7 @@ void CheckpointReader::read(const std::string& name, const Tensor& into) const {
   file_.read(into.raw(), into.bytes(), data_ + given.begin);
   const auto said = header_.metadata.find(kTensorChecksum + name);
   if (said == header_.metadata.end()) return;  // the constructor has refused it if it is required
-  const std::string checksum = checksum_of(into.raw(), into.bytes());
+  const std::string checksum = checksum_text(crc32c(into.raw(), static_cast<size_t>(into.bytes())));
   WISP_CHECK(checksum == said->second, path(), ": ", name, " is damaged: its checksum is ",
              checksum, ", expected ", said->second);
 }

@@ -83,7 +83,6 @@ class CheckpointReader {
   const std::string& metadata(const std::string& key) const;
 
  private:
-  void read_header(Checksums checksums);
   void check_seal(Checksums checksums) const;
 
   RandomAccessFile file_;

@@ -1,5 +1,6 @@
 #include "core/io/event_file.h"
 
+#include <bit>
 #include <cmath>
 
 #include "core/io/checksum.h"
@@ -19,17 +20,16 @@ ProtobufWriter event_of(int64_t step, double time) {
   return event;
 }
 
+/// The bytes of a number, little-endian like all supported machines.
 template <class T>
-void append(std::string& text, T value) {
-  for (size_t byte = 0; byte < sizeof(T); ++byte)
-    text += static_cast<char>((value >> (8 * byte)) & 0xffu);  // little-endian
+std::string bytes_of(T number) {
+  return {reinterpret_cast<const char*>(&number), sizeof number};
 }
 
-/// Appends the masked checksum of a TFRecord. Masking avoids a weak checksum of data that contains
+/// The masked checksum of a TFRecord. Masking avoids a weak checksum of data that contains
 /// checksums.
-void append_masked_checksum(std::string& text, std::string_view data) {
-  const uint32_t crc = crc32c(data.data(), data.size());
-  append<uint32_t>(text, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);
+std::string masked_checksum(std::string_view data) {
+  return bytes_of(std::rotr(crc32c(data.data(), data.size()), 15) + 0xa282ead8u);
 }
 
 }  // namespace
@@ -62,12 +62,8 @@ void EventFile::scalars(int64_t step, double time, std::span<const Scalar> value
 
 void EventFile::write(const ProtobufWriter& event) {
   const std::string& data = event.text();
-  std::string record;
-  append<uint64_t>(record, data.size());
-  append_masked_checksum(record, std::string(record));
-  record += data;
-  append_masked_checksum(record, data);
-  file_.write(record);
+  const std::string length = bytes_of(uint64_t{data.size()});
+  file_.write(length + masked_checksum(length) + data + masked_checksum(data));
 }
 
 }  // namespace wisp

@@ -8,8 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "core/io/output_file.h"
-
 namespace wisp {
 
 using MetricValue = std::variant<bool, int64_t, double, std::string>;
@@ -24,18 +22,5 @@ std::string to_json(const MetricRow& row);
 /// Error.
 void keep_metrics(const std::string& path,
                   const std::function<bool(const std::string& type, int64_t step)>& keep);
-
-class MetricsWriter {
- public:
-  /// Throws Error if the file cannot be opened.
-  MetricsWriter(std::string path, OutputFile::Mode mode) : file_(std::move(path), mode) {}
-  /// Readers see the whole line at once. Throws Error with the path and the cause (a full disk).
-  void write(const MetricRow& row) { file_.write(to_json(row) + "\n"); }
-  /// Waits until the rows are on the disk. Throws Error.
-  void sync() { file_.sync(); }
-
- private:
-  OutputFile file_;
-};
 
 }  // namespace wisp

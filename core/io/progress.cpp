@@ -31,10 +31,6 @@ std::string numbers_text(const ProgressReport& p, const std::string& gap) {
   return text;
 }
 
-std::string line_of(const ProgressReport& progress, const std::string& gap) {
-  return epoch_text(progress) + gap + numbers_text(progress, gap);
-}
-
 std::string bar(double done, int width) {
   const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * width);
   std::string text(static_cast<size_t>(filled), '=');
@@ -52,18 +48,20 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
-std::string progress_text(const ProgressReport& progress) { return line_of(progress, "  "); }
+std::string progress_text(const ProgressReport& progress) {
+  return epoch_text(progress) + "  " + numbers_text(progress, "  ");
+}
 
 std::string progress_bar(const ProgressReport& progress, int width) {
   const std::string epoch = epoch_text(progress), numbers = numbers_text(progress, "  ");
   const int room = width - static_cast<int>(epoch.size() + numbers.size() + 4);  // " [" and "] "
-  std::string text = progress_text(progress);
+  std::string text = epoch + "  " + numbers;
   if (room >= kLeastBar) {
     const double done = static_cast<double>(progress.step) /
                         static_cast<double>(std::max<int64_t>(1, progress.steps));
     text = fmt::format("{} [{}] {}", epoch, bar(done, std::min(room, kMostBar)), numbers);
   } else if (static_cast<int>(text.size()) > width) {
-    text = line_of(progress, " ");
+    text = epoch + " " + numbers_text(progress, " ");
   }
   return text.substr(0, static_cast<size_t>(std::max(width, 0)));
 }

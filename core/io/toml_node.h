@@ -41,22 +41,12 @@ inline std::string text_of(const toml::node& node) {
 }
 
 inline const char* article_and_type(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::boolean:
-      return "a bool";
-    case toml::node_type::integer:
-      return "an integer";
-    case toml::node_type::floating_point:
-      return "a number";
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::array:
-      return "a list";
-    case toml::node_type::table:
-      return "a table";
-    default:
-      return "a date or time";
-  }
+  if (node.is_boolean()) return "a bool";
+  if (node.is_integer()) return "an integer";
+  if (node.is_floating_point()) return "a number";
+  if (node.is_string()) return "a string";
+  if (node.is_array()) return "a list";
+  return node.is_table() ? "a table" : "a date or time";
 }
 
 /// The name of a value's type.

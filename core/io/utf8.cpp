@@ -35,6 +35,8 @@ bool is_character(std::string_view text, size_t length) {
   }
 }
 
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
+
 }  // namespace
 
 void check_utf8(std::string_view text) {
@@ -47,10 +49,17 @@ void check_utf8(std::string_view text) {
   }
 }
 
+int64_t count_characters(std::string_view text) {
+  return std::ranges::count_if(text, begins_character);
+}
+
 std::vector<std::string_view> characters_of(std::string_view text) {
   std::vector<std::string_view> characters;
-  for (size_t at = 0; at < text.size(); at += characters.back().size())
-    characters.push_back(text.substr(at, length_of(static_cast<unsigned char>(text[at]))));
+  while (!text.empty()) {
+    const auto next = std::find_if(text.begin() + 1, text.end(), begins_character);
+    characters.emplace_back(text.begin(), next);
+    text.remove_prefix(characters.back().size());
+  }
   return characters;
 }
 

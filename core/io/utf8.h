@@ -1,6 +1,7 @@
 // Checks and iteration of UTF-8 text. Any thread.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -8,6 +9,9 @@ namespace wisp {
 
 /// Throws Error with the place of the first byte that is not valid UTF-8.
 void check_utf8(std::string_view text);
+
+/// The number of characters of a valid UTF-8 text.
+int64_t count_characters(std::string_view text);
 
 /// The characters of a valid UTF-8 text, as views of it.
 std::vector<std::string_view> characters_of(std::string_view text);

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/io/output_file.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -31,17 +32,17 @@ TEST(Metrics, ANameIsGivenOnce) {
 TEST(Metrics, LinesAreThereAtOnceAndAppended) {
   const TempDir dir;
   const std::string path = dir / "metrics.jsonl";
-  MetricsWriter first(path, OutputFile::Mode::replace);
-  first.write({{"step", 1}});
+  OutputFile first(path, OutputFile::Mode::replace);
+  first.write(to_json({{"step", 1}}) + "\n");
   EXPECT_EQ(read_text(path), "{\"step\":1}\n");
-  MetricsWriter(path, OutputFile::Mode::append).write({{"step", 2}});
+  OutputFile(path, OutputFile::Mode::append).write(to_json({{"step", 2}}) + "\n");
   EXPECT_EQ(read_text(path), "{\"step\":1}\n{\"step\":2}\n");
 }
 
 TEST(Metrics, AFullDiskIsAnError) {
-  MetricsWriter file("/dev/full", OutputFile::Mode::append);
+  OutputFile file("/dev/full", OutputFile::Mode::append);
   EXPECT_EQ(error_of([&] {
-              file.write({{"step", 1}});
+              file.write(to_json({{"step", 1}}) + "\n");
             }),
             "/dev/full: cannot be written: No space left on device");
 }

@@ -7,45 +7,41 @@
 namespace wisp {
 namespace {
 
-/// Length of a character whose first byte is `first`; 0 if no character begins with it.
-size_t length_of(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first < 0xe0) return 2;
-  if (first >= 0xe0 && first < 0xf0) return 3;
-  return first >= 0xf0 && first < 0xf5 ? 4 : 0;
-}
+/// Characters beyond ASCII: the range of the first byte, how many there are, the range of the
+/// second.
+struct Form {
+  int first, last;
+  size_t bytes;
+  int least_second, most_second;
+};
 
-/// Whether a character of `length` bytes begins here. Source: The Unicode Standard, table 3-7.
-bool is_character(std::string_view text, size_t length) {
-  if (length == 0 || text.size() < length) return false;
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  for (size_t i = 1; i < length; ++i)
-    if (byte(i) < 0x80 || byte(i) > 0xbf) return false;
-  switch (byte(0)) {
-    case 0xe0:
-      return byte(1) >= 0xa0;  // else a shorter form exists
-    case 0xed:
-      return byte(1) <= 0x9f;  // else half of a UTF-16 pair
-    case 0xf0:
-      return byte(1) >= 0x90;
-    case 0xf4:
-      return byte(1) <= 0x8f;
-    default:
-      return true;
-  }
-}
+constexpr Form kForms[] = {
+    {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf},  // below, a shorter form exists
+    {0xe1, 0xec, 3, 0x80, 0xbf}, {0xed, 0xed, 3, 0x80, 0x9f},  // above lie halves of UTF-16 pairs
+    {0xee, 0xef, 3, 0x80, 0xbf}, {0xf0, 0xf0, 4, 0x90, 0xbf},
+    {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f}};
 
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 
 }  // namespace
 
+size_t character_bytes(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (!text.empty() && byte(0) < 0x80) return 1;
+  for (const auto& [first, last, bytes, least, most] : kForms) {
+    if (text.size() < bytes || byte(0) < first || byte(0) > last) continue;
+    const bool whole = byte(1) >= least && byte(1) <= most &&
+                       std::none_of(text.begin() + 2, text.begin() + bytes, begins_character);
+    return whole ? bytes : 0;
+  }
+  return 0;
+}
+
 void check_utf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t length = length_of(static_cast<unsigned char>(text[at]));
-    WISP_CHECK(is_character(text.substr(at), length), "byte ", at, ", in line ",
-               1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
-               ", is no UTF-8");
-    at += length;
+  for (size_t at = 0, bytes; at < text.size(); at += bytes) {
+    bytes = character_bytes(text.substr(at));
+    WISP_CHECK(bytes > 0, "byte ", at, ", in line ",
+               1 + std::count(text.begin(), text.begin() + at, '\n'), ", is no UTF-8");
   }
 }
 

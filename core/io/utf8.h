@@ -1,6 +1,7 @@
 // Checks and iteration of UTF-8 text. Any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,10 @@ namespace wisp {
 
 /// Throws Error with the place of the first byte that is not valid UTF-8.
 void check_utf8(std::string_view text);
+
+/// The bytes of the character that a text begins with; 0 if it begins with none. Source: The
+/// Unicode Standard, table 3-7.
+size_t character_bytes(std::string_view text);
 
 /// The number of characters of a valid UTF-8 text.
 int64_t count_characters(std::string_view text);

@@ -2,25 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {
-
-/// The number of bytes of the UTF-8 character at `at`; 0 if it is invalid.
-size_t character_bytes(std::string_view text, size_t at) {
-  const auto first = static_cast<unsigned char>(text[at]);
-  size_t bytes = 0;
-  if (first < 0x80) bytes = 1;
-  if (first >= 0xc2 && first < 0xe0) bytes = 2;
-  if (first >= 0xe0 && first < 0xf0) bytes = 3;
-  if (first >= 0xf0 && first < 0xf5) bytes = 4;
-  if (at + bytes > text.size()) return 0;
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return 0;
-  }
-  return bytes;
-}
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
@@ -46,7 +31,7 @@ std::string escaped(char c) {
 std::string html_text(std::string_view text) {
   std::string html;
   for (size_t at = 0; at < text.size();) {
-    const size_t bytes = character_bytes(text, at);
+    const size_t bytes = character_bytes(text.substr(at));
     if (bytes > 1) {
       html += text.substr(at, bytes);
     } else {
@@ -60,7 +45,7 @@ std::string html_text(std::string_view text) {
 bool html_keeps(std::string_view text) {
   size_t bytes = 0;
   for (size_t at = 0; at < text.size(); at += bytes) {
-    bytes = character_bytes(text, at);
+    bytes = character_bytes(text.substr(at));
     if (bytes == 0 || is_control(text[at])) return false;
   }
   return true;

@@ -1,11 +1,10 @@
 // A data set of your own without images: any file, byte by byte. The first nine tenths of the file
 // are for training. A twentieth each follows for validation and test.
-#include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "data/data_source.h"
@@ -58,15 +57,12 @@ class Characters final : public DataSource {
   /// The name of a byte: "a", or "0xe2" if it is not a character by itself in UTF-8.
   static std::string name_of(char c) {
     if (c >= 0) return {c};
-    char name[8];
-    std::snprintf(name, sizeof name, "0x%02x", static_cast<unsigned char>(c));
-    return name;
+    return concat("0x", std::hex, static_cast<int>(static_cast<unsigned char>(c)));
   }
 
-  static std::string characters_of(std::string text) {
-    std::sort(text.begin(), text.end());
-    text.erase(std::unique(text.begin(), text.end()), text.end());
-    return text;
+  static std::string characters_of(const std::string& text) {
+    const std::set<char> characters(text.begin(), text.end());
+    return {characters.begin(), characters.end()};
   }
 
   std::string path_ = "README.md";

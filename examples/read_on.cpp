@@ -14,9 +14,7 @@
 /// The data set's name for a byte: "a", or "0xe2" if it is not a character by itself in UTF-8.
 std::string name_of(char c) {
   if (c >= 0) return {c};
-  char name[8];
-  std::snprintf(name, sizeof name, "0x%02x", static_cast<unsigned char>(c));
-  return name;
+  return wisp::concat("0x", std::hex, static_cast<int>(static_cast<unsigned char>(c)));
 }
 
 char byte_of(const std::string& name) {
@@ -25,7 +23,7 @@ char byte_of(const std::string& name) {
 
 /// Draws a class with its softmax probability.
 int32_t draw(std::span<const float> logits, double uniform) {
-  const float largest = *std::max_element(logits.begin(), logits.end());
+  const float largest = *std::ranges::max_element(logits);
   double sum = 0.0;
   for (const float logit : logits) sum += std::exp(logit - largest);
   double rest = uniform * sum;

@@ -29,7 +29,7 @@ void print_text(TextReader& reader, const Prompt& prompt, const GenerateArgument
     for (const int32_t token : prompt.tokens) print(token);
   }
   generate(reader, prompt, arguments.options, [&](const DrawnWord& drawn) { print(drawn.token); });
-  if (text.in_line()) fmt::print("\n");
+  if (text.in_line) fmt::print("\n");
 }
 
 void print_json(TextReader& reader, const Prompt& prompt, const GenerateOptions& options) {

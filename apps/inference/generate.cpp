@@ -27,12 +27,10 @@ std::vector<int32_t> candidates(const std::vector<double>& log_probabilities,
   for (int32_t word = 0; word < vocabulary.size(); ++word)
     if (word != unknown) words.push_back(word);
   if (count == 0 || count >= std::ssize(words)) return words;
-  const auto more_probable = [&](int32_t a, int32_t b) {
-    const double of_a = log_probabilities[static_cast<size_t>(a)],
-                 of_b = log_probabilities[static_cast<size_t>(b)];
-    return of_a != of_b ? of_a > of_b : a < b;
+  const auto rank = [&](int32_t word) {
+    return std::pair(-log_probabilities[static_cast<size_t>(word)], word);
   };
-  std::partial_sort(words.begin(), words.begin() + count, words.end(), more_probable);
+  std::ranges::partial_sort(words, words.begin() + count, {}, rank);
   words.resize(static_cast<size_t>(count));
   return words;
 }
@@ -41,8 +39,7 @@ std::vector<int32_t> candidates(const std::vector<double>& log_probabilities,
 int32_t draw(const std::vector<int32_t>& words, const std::vector<double>& log_probabilities,
              double temperature, double uniform) {
   const auto of = [&](int32_t word) { return log_probabilities[static_cast<size_t>(word)]; };
-  double largest = of(words.front());
-  for (const int32_t word : words) largest = std::max(largest, of(word));
+  const double largest = of(std::ranges::max(words, {}, of));
   std::vector<double> sums;  // running sums of the words' weights
   double sum = 0.0;
   for (const int32_t word : words)
@@ -104,10 +101,10 @@ void generate(TextReader& reader, const Prompt& prompt, const GenerateOptions& o
 
 std::string WordsAsText::next(const std::string& word) {
   if (word == Vocabulary::kEnd) {
-    in_line_ = false;
+    in_line = false;
     return "\n";
   }
-  return std::exchange(in_line_, true) ? " " + word : word;
+  return std::exchange(in_line, true) ? " " + word : word;
 }
 
 }  // namespace wisp

@@ -43,14 +43,11 @@ void generate(TextReader& reader, const Prompt& prompt, const GenerateOptions& o
               const std::function<void(const DrawnWord&)>& tell);
 
 /// A formatter of words as text: spaces between words, a line feed for a line's end.
-class WordsAsText {
- public:
+struct WordsAsText {
+  bool in_line = false;  // whether the text ends within a line
+
   /// The characters to print for the next word.
   std::string next(const std::string& word);
-  bool in_line() const { return in_line_; }
-
- private:
-  bool in_line_ = false;
 };
 
 }  // namespace wisp

@@ -60,8 +60,7 @@ std::vector<Heard> hear(Inference& model, const Prepared& run, Split split,
   std::vector<Heard> all(static_cast<size_t>(examples.count()));
   for (size_t i = 0; i < all.size(); ++i) {
     const Origin origin = examples.origin(static_cast<int64_t>(i));
-    all[i].id = origin.id;
-    all[i].speaker = origin.speaker;
+    all[i] = {.id = origin.id, .speaker = origin.speaker};
   }
   Deal deal = run.options().deal(split, 0);
   deal.workers = 1;

@@ -27,8 +27,7 @@ std::vector<ClassProbability> largest(const std::vector<double>& probabilities, 
                                       const std::vector<std::string>& names) {
   std::vector<size_t> order(probabilities.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return probabilities[a] > probabilities[b]; });
+  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return probabilities[i]; });
   order.resize(std::min(order.size(), static_cast<size_t>(top)));
   std::vector<ClassProbability> classes;
   for (const size_t index : order)

@@ -1,7 +1,6 @@
 #include "apps/inference/text_reader.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "core/base/error.h"
 #include "core/io/input_file.h"
@@ -34,7 +33,7 @@ TextReader::TextReader(Inference& model)
 Tensor TextReader::read(std::span<const int32_t> tokens) {
   const auto positions = static_cast<int64_t>(tokens.size());
   const Tensor input({positions, 1}, DType::i32);
-  std::copy(tokens.begin(), tokens.end(), input.data<int32_t>());
+  std::ranges::copy(tokens, input.data<int32_t>());
   const Step step =
       model_({.inputs = {input}, .count = positions, .work = positions, .begins = false}, state_);
   state_ = step.after;

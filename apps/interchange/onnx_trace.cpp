@@ -1,7 +1,6 @@
 #include "apps/interchange/onnx_trace.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -17,11 +16,6 @@ Extent extent_of(int64_t small, int64_t large, const std::string& what) {
   WISP_CHECK(small * kLarge == large * kSmall, "onnx: ", what, " is ", small, " in a batch and ",
              large, " in one 1.5 times as large, expected the same or 1.5 times as much");
   return {small / kSmall, true};
-}
-
-template <class Property>
-bool any_feed(const Facts& facts, Property property) {
-  return std::any_of(facts.inputs.begin(), facts.inputs.end(), std::mem_fn(property));
 }
 
 /// The size of a pass's batch.
@@ -70,7 +64,8 @@ struct Pass {
 };
 
 Pass forward(Context& context, Model& model, DType compute, const Facts& facts, const Size& size) {
-  const bool varies = any_feed(facts, &Feed::padded) || any_feed(facts, &Feed::is_sequence);
+  const bool varies = std::ranges::any_of(facts.inputs, &Feed::padded) ||
+                      std::ranges::any_of(facts.inputs, &Feed::is_sequence);
   Pass pass{.batch = {.lengths = varies ? size.lengths() : Tensor(),
                       .samples = Tensor({size.samples}, DType::i64),
                       .count = size.samples,
@@ -233,7 +228,7 @@ int64_t TracedOp::integer(const std::string& attribute) const {
 
 OnnxTrace trace_model(Context& context, Model& model, const FlatParameters& parameters,
                       const Facts& facts) {
-  const bool padded = any_feed(facts, &Feed::padded);
+  const bool padded = std::ranges::any_of(facts.inputs, &Feed::padded);
   const Pass small = forward(context, model, parameters.dtype(), facts, Size::of(kSmall, padded));
   const Pass large = forward(context, model, parameters.dtype(), facts, Size::of(kLarge, padded));
   Values values = ends_of(small, parameters, facts), larger = ends_of(large, parameters, facts);
@@ -245,7 +240,7 @@ OnnxTrace trace_model(Context& context, Model& model, const FlatParameters& para
   check_after(small, wiring);
 
   OnnxTrace trace{.padded = padded,
-                  .sequence = any_feed(facts, &Feed::is_sequence),
+                  .sequence = std::ranges::any_of(facts.inputs, &Feed::is_sequence),
                   .ends = values.ends(),
                   .logits = *wiring.logits};
   for (size_t i = 0; i < values.tensors().size(); ++i)

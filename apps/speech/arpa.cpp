@@ -65,9 +65,7 @@ class ArpaReader {
       if (line_number_ == 1 && line_.starts_with(kMark)) line_.remove_prefix(kMark.size());
       parts_ = split_words(line_);
     } while (parts_.empty());
-    line_ = line_.substr(static_cast<size_t>(parts_[0].data() - line_.data()));
-    line_ = line_.substr(
-        0, static_cast<size_t>(parts_.back().data() - line_.data()) + parts_.back().size());
+    line_ = {parts_.front().begin(), parts_.back().end()};
     return true;
   }
   void need_line(const std::string& expected) {

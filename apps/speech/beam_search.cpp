@@ -42,8 +42,8 @@ struct Prefix {
 struct Slot {
   int32_t prefix;
   double blank, label;
-  double total;  // of all paths
-  double score;  // total and the words' score
+  double total = 0.0;  // of all paths
+  double score = 0.0;  // total and the words' score
 };
 
 /// A prefix of the next beam: one that stays, or a child of one in this beam.
@@ -68,7 +68,7 @@ class Search {
     child_of_.assign(labels.size(), kNone);
     prefixes_.push_back({.parent = kNone, .label = kBlank, .slot = 0});
     if (options.words) prefixes_[0].words.state = options.words->begin();
-    beam_.push_back({.prefix = 0, .blank = 0.0, .label = kImpossible, .total = 0.0, .score = 0.0});
+    beam_.push_back({.prefix = 0, .blank = 0.0, .label = kImpossible});
   }
 
   std::vector<Transcription> run() {
@@ -124,11 +124,7 @@ class Search {
     for (int32_t slot = 0; slot < std::ssize(beam_); ++slot) {
       const Slot& now = at(slot);
       const Prefix& own = prefix(now.prefix);
-      Slot next{.prefix = now.prefix,
-                .blank = now.total + frame[kBlank],
-                .label = kImpossible,
-                .total = 0.0,
-                .score = 0.0};
+      Slot next{.prefix = now.prefix, .blank = now.total + frame[kBlank], .label = kImpossible};
       if (own.parent != kNone) {
         next.label = now.label + frame[own.label];
         if (const int32_t parent = prefix(own.parent).slot; parent != kNone)

@@ -1,7 +1,10 @@
 #include "core/io/checkpoint.h"
 
 #include <algorithm>
+#include <functional>
+#include <ranges>
 
+#include "core/base/number.h"
 #include "core/io/checksum.h"
 #include "core/io/input_file.h"
 
@@ -18,21 +21,29 @@ std::string seal_of(SafetensorsHeader header) {
   return checksum_text(crc32c(text.data(), text.size()));
 }
 
+void check_seal(const SafetensorsHeader& header, CheckpointReader::Checksums checksums) {
+  const bool sealed = header.metadata.contains(kHeaderChecksum);
+  if (checksums == CheckpointReader::Checksums::optional && !sealed) return;
+  WISP_CHECK(sealed, "there is no checksum in the header");
+  const std::string& said = header.metadata.at(kHeaderChecksum);
+  const std::string found = seal_of(header);
+  WISP_CHECK(said == found, "the header is damaged: its checksum is ", found, ", it says ", said);
+  for (const auto& [name, entry] : header.tensors)
+    WISP_CHECK(header.metadata.contains(kTensorChecksum + name), "there is no checksum of ", name);
+}
+
 /// Orders tensors by falling element size, so that each is aligned, then by name. The checksums are
 /// zeros.
 SafetensorsHeader header_of(const std::map<std::string, CheckpointStream::Entry>& tensors,
                             const std::map<std::string, std::string>& metadata) {
-  using Named = std::pair<const std::string, CheckpointStream::Entry>;
-  std::vector<const Named*> order;
-  for (const Named& entry : tensors) order.push_back(&entry);
-  std::stable_sort(order.begin(), order.end(), [](const Named* a, const Named* b) {
-    return size_of(a->second.dtype) > size_of(b->second.dtype);
-  });
+  std::vector<std::pair<std::string, CheckpointStream::Entry>> order(tensors.begin(),
+                                                                     tensors.end());
+  std::ranges::stable_sort(order, std::greater(),
+                           [](const auto& named) { return size_of(named.second.dtype); });
   SafetensorsHeader header;
   header.metadata = metadata;
   int64_t offset = 0;
-  for (const Named* named : order) {
-    const auto& [name, entry] = *named;
+  for (const auto& [name, entry] : order) {
     const int64_t end = offset + entry.shape.numel() * size_of(entry.dtype);
     header.tensors[name] = {
         safetensors_name(entry.dtype), {entry.shape.begin(), entry.shape.end()}, offset, end};
@@ -47,8 +58,7 @@ SafetensorsHeader header_of(const std::map<std::string, CheckpointStream::Entry>
 std::string text_of(const SafetensorsHeader& header) {
   std::string text = header.text();
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  const uint64_t length = text.size();  // little-endian, like all supported machines
-  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+  return bytes_of(uint64_t{text.size()}) + text;
 }
 
 }  // namespace
@@ -94,9 +104,8 @@ void CheckpointWriter::add(const std::string& name, const Tensor& tensor) {
 }
 
 void CheckpointWriter::metadata(const std::string& key, const std::string& value) {
-  const bool ours = key.rfind(kHeaderChecksum, 0) == 0;
-  WISP_CHECK(!ours, "checkpoint: metadata ", key, ": names that start with ", kHeaderChecksum,
-             " are for checksums");
+  WISP_CHECK(!key.starts_with(kHeaderChecksum), "checkpoint: metadata ", key,
+             ": names that start with ", kHeaderChecksum, " are for checksums");
   metadata_[key] = value;
 }
 
@@ -119,24 +128,13 @@ CheckpointReader::CheckpointReader(std::string path, Checksums checksums) : file
   data_ = 8 + static_cast<int64_t>(length);
   naming(file_.path(), [&] {
     header_ = SafetensorsHeader::parse(text, file_.bytes() - data_);
-    check_seal(checksums);
+    check_seal(header_, checksums);
   });
 }
 
-void CheckpointReader::check_seal(Checksums checksums) const {
-  if (checksums == Checksums::optional && !has_metadata(kHeaderChecksum)) return;
-  WISP_CHECK(has_metadata(kHeaderChecksum), "there is no checksum in the header");
-  const std::string& said = header_.metadata.at(kHeaderChecksum);
-  const std::string found = seal_of(header_);
-  WISP_CHECK(said == found, "the header is damaged: its checksum is ", found, ", it says ", said);
-  for (const auto& [name, entry] : header_.tensors)
-    WISP_CHECK(has_metadata(kTensorChecksum + name), "there is no checksum of ", name);
-}
-
 std::vector<std::string> CheckpointReader::names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : header_.tensors) names.push_back(name);
-  return names;
+  const auto names = std::views::keys(header_.tensors);
+  return {names.begin(), names.end()};
 }
 
 const SafetensorsEntry& CheckpointReader::entry(const std::string& name) const {

@@ -83,8 +83,6 @@ class CheckpointReader {
   const std::string& metadata(const std::string& key) const;
 
  private:
-  void check_seal(Checksums checksums) const;
-
   RandomAccessFile file_;
   SafetensorsHeader header_;
   int64_t data_ = 0;  // offset of the data, behind the header

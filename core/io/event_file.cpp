@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "core/base/number.h"
 #include "core/io/checksum.h"
 
 namespace wisp {
@@ -18,12 +19,6 @@ ProtobufWriter event_of(int64_t step, double time) {
   event.f64(kEventTime, time);
   event.varint(kEventStep, step);
   return event;
-}
-
-/// The bytes of a number, little-endian like all supported machines.
-template <class T>
-std::string bytes_of(T number) {
-  return {reinterpret_cast<const char*>(&number), sizeof number};
 }
 
 /// The masked checksum of a TFRecord. Masking avoids a weak checksum of data that contains

@@ -1,7 +1,8 @@
 #include "core/io/protobuf.h"
 
-#include <bit>
 #include <cassert>
+
+#include "core/base/number.h"
 
 namespace wisp {
 namespace {
@@ -17,12 +18,12 @@ void ProtobufWriter::varint(int field, int64_t value) {
 
 void ProtobufWriter::f32(int field, float value) {
   tag(field, kFixed32);
-  append_fixed(std::bit_cast<uint32_t>(value), 4);
+  text_ += bytes_of(value);
 }
 
 void ProtobufWriter::f64(int field, double value) {
   tag(field, kFixed64);
-  append_fixed(std::bit_cast<uint64_t>(value), 8);
+  text_ += bytes_of(value);
 }
 
 void ProtobufWriter::bytes(int field, std::string_view value) {
@@ -40,10 +41,6 @@ void ProtobufWriter::tag(int field, unsigned wire_type) {
 void ProtobufWriter::append_varint(uint64_t value) {
   for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
   text_ += static_cast<char>(value);
-}
-
-void ProtobufWriter::append_fixed(uint64_t bits, int bytes) {
-  for (int i = 0; i < bytes; ++i) text_ += static_cast<char>(bits >> 8 * i);
 }
 
 }  // namespace wisp

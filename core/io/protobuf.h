@@ -24,7 +24,6 @@ class ProtobufWriter {
  private:
   void tag(int field, unsigned wire_type);
   void append_varint(uint64_t value);
-  void append_fixed(uint64_t bits, int bytes);
 
   std::string text_;
 };

@@ -29,8 +29,7 @@ std::string to_toml(const std::string& value) {
   std::string text = "\"";
   for (const char c : value) {
     if (c == '"' || c == '\\') {
-      text += '\\';
-      text += c;
+      text += {'\\', c};
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
       text += fmt::format("\\u{:04x}", static_cast<int>(c));
     } else {

@@ -32,7 +32,6 @@ class Trace {
   /// Reserves memory for the spans of all recorded steps, up to a bound.
   Trace(int worker, TraceOptions options);
 
-  int worker() const { return worker_; }
   /// Whether spans of `step` are recorded. Ask before building a name.
   bool records(int64_t step) const {
     return step >= options_.first_step && step - options_.first_step < options_.steps;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/number.h"
 
 namespace wisp {
 namespace {
@@ -137,26 +138,10 @@ std::string extents_text(const Shape& shape) {
   return text;
 }
 
-const char* descr_of(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return "<f4";
-    case DType::f64:
-      return "<f8";
-    case DType::f16:
-      return "<f2";
-    case DType::i32:
-      return "<i4";
-    case DType::i64:
-      return "<i8";
-    case DType::u8:
-      return "|u1";
-    case DType::u32:
-      return "<u4";
-    case DType::bf16:
-      break;
-  }
-  throw Error(concat("write_npy: no NumPy type for ", name_of(dtype)));
+/// NumPy's name of a type: the order of its bytes, its kind, and their number.
+std::string descr_of(DType dtype) {
+  WISP_CHECK(dtype != DType::bf16, "write_npy: no NumPy type for ", name_of(dtype));
+  return concat(size_of(dtype) == 1 ? '|' : '<', name_of(dtype)[0], size_of(dtype));
 }
 
 std::string rows_header(DType dtype, const Shape& row_shape, int64_t rows) {
@@ -183,10 +168,8 @@ NpyReader::NpyReader(std::string path) : path_(std::move(path)) {
   WISP_CHECK((version == 1 || version == 2) && prefix[7] == 0, path_,
              ": is a .npy file of version ", version, ".", static_cast<int>(prefix[7]),
              ", expected 1.0 or 2.0");
-  int64_t length = 0;
   const std::string digits = take(version == 1 ? 2 : 4);
-  for (size_t i = digits.size(); i > 0; --i)
-    length = length << 8 | static_cast<unsigned char>(digits[i - 1]);
+  const auto length = static_cast<int64_t>(unsigned_in(digits, std::endian::little));
   WISP_CHECK(length <= kMaxHeader, path_, ": has a header of ", length, " bytes, expected at most ",
              kMaxHeader);
   const std::string text = take(length);

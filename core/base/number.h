@@ -1,7 +1,9 @@
-// Numbers as text and as bytes. Any thread.
+// Numbers in text and in bytes. Any thread.
 #pragma once
 
+#include <bit>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +24,16 @@ std::optional<Number> number_in(std::string_view text) {
 template <class Number>
 std::string bytes_of(Number value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+/// The unsigned number of which `bytes`, eight at most, are the digits.
+inline uint64_t unsigned_in(std::string_view bytes, std::endian order) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const size_t at = order == std::endian::big ? i : bytes.size() - 1 - i;
+    value = value << 8 | static_cast<unsigned char>(bytes[at]);
+  }
+  return value;
 }
 
 }  // namespace wisp

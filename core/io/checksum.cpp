@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstring>
 
 namespace wisp {
@@ -12,12 +11,7 @@ using Table = std::array<std::array<uint32_t, 256>, 8>;
 
 /// table[k][b]: the checksum of byte b followed by k zero bytes.
 constexpr Table make_table() {
-  Table table{};
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1u ? 0x82f63b78u : 0u);
-    table[0][byte] = crc;
-  }
+  Table table{crc_table(0x82f63b78)};
   for (size_t k = 1; k < 8; ++k) {
     for (size_t byte = 0; byte < 256; ++byte) {
       const uint32_t crc = table[k - 1][byte];

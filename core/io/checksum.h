@@ -2,11 +2,23 @@
 // detect tampering. Any thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace wisp {
+
+/// The remainder of each byte by a CRC's polynomial of 32 bits, lowest bits first.
+constexpr std::array<uint32_t, 256> crc_table(uint32_t polynomial) {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    table[byte] = byte;
+    for (int bit = 0; bit < 8; ++bit)
+      table[byte] = table[byte] >> 1 ^ (table[byte] & 1u ? polynomial : 0u);
+  }
+  return table;
+}
 
 /// The checksum of some bytes followed by these bytes. `before` is the checksum of the first ones
 /// (0: none).

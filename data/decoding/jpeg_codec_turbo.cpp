@@ -61,37 +61,27 @@ void limit_scans(j_common_ptr info) {
 }
 
 /// A decompression of libjpeg. Its functions are called through guarded().
-class Decompression {
- public:
+struct Decompression {
+  jpeg_decompress_struct info{};
+  ErrorHandler handler{};
+  jpeg_progress_mgr progress{.progress_monitor = limit_scans};
+
   Decompression() {
-    info_.err = jpeg_std_error(&handler_.base);
-    handler_.base.error_exit = leave;
-    handler_.base.emit_message = keep_first_damage;
+    info.err = jpeg_std_error(&handler.base);
+    handler.base.error_exit = leave;
+    handler.base.emit_message = keep_first_damage;
   }
-  ~Decompression() { jpeg_destroy_decompress(&info_); }
+  ~Decompression() { jpeg_destroy_decompress(&info); }
   Decompression(const Decompression&) = delete;
   Decompression& operator=(const Decompression&) = delete;
-
-  jpeg_decompress_struct& info() { return info_; }
-  jpeg_progress_mgr* progress() { return &progress_; }
-  std::string complaint() const { return handler_.base.num_warnings > 0 ? handler_.words : ""; }
 
   /// Calls f(), which calls libjpeg, and throws its error. f() has no objects with destructors:
   /// libjpeg's errors jump over them.
   template <class F>
   void guarded(const F& f) {
-    if (setjmp(handler_.escape) != 0) throw Error(concat("libjpeg: ", handler_.words));
+    if (setjmp(handler.escape) != 0) throw Error(concat("libjpeg: ", handler.words));
     f();
   }
-
- private:
-  jpeg_decompress_struct info_{};
-  ErrorHandler handler_{};
-  jpeg_progress_mgr progress_{.progress_monitor = limit_scans,
-                              .pass_counter = 0,
-                              .pass_limit = 0,
-                              .completed_passes = 0,
-                              .total_passes = 0};
 };
 
 /// The product of two bytes as shares of 255, rounded.
@@ -118,10 +108,10 @@ DecodedImage decode_jpeg(std::string_view bytes, const Region& region, int64_t s
   WISP_CHECK(shrink == 1 || shrink == 2 || shrink == 4 || shrink == 8, "decode_jpeg: shrink is ",
              shrink, ", expected 1, 2, 4 or 8");
   Decompression decompression;
-  jpeg_decompress_struct& info = decompression.info();
+  jpeg_decompress_struct& info = decompression.info;
   decompression.guarded([&] {
     jpeg_create_decompress(&info);
-    info.progress = decompression.progress();
+    info.progress = &decompression.progress;
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
     jpeg_read_header(&info, TRUE);
     info.scale_num = 1;
@@ -161,7 +151,8 @@ DecodedImage decode_jpeg(std::string_view bytes, const Region& region, int64_t s
       std::copy_n(first, region.width * 3, out);
     }
   }
-  result.complaint = decompression.complaint();
+  const ErrorHandler& handler = decompression.handler;
+  if (handler.base.num_warnings > 0) result.complaint = handler.words;
   return result;
 }
 

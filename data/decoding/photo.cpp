@@ -1,25 +1,11 @@
 #include "data/decoding/photo.h"
 
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "data/decoding/image_codec.h"
 #include "data/decoding/image_container.h"
 #include "data/decoding/ppm.h"
 
 namespace wisp {
-namespace {
-
-Tensor cut(const Tensor& image, const Region& region) {
-  Tensor part({region.height, region.width, 3}, DType::u8);
-  const int64_t width = image.shape()[1];
-  for (int64_t y = 0; y < region.height; ++y)
-    std::copy_n(image.data<uint8_t>() + ((region.top + y) * width + region.left) * 3,
-                region.width * 3, part.data<uint8_t>() + y * region.width * 3);
-  return part;
-}
-
-}  // namespace
 
 DecodedImage Photo::decode(const Region& region, int64_t shrink) const {
   if (can_shrink()) return decode_jpeg(bytes_, region, shrink);
@@ -33,7 +19,7 @@ DecodedImage Photo::decode(const Region& region, int64_t shrink) const {
       decode_image(checked_container(std::string(bytes_)), 3, Orientation::ignored);
   WISP_CHECK(whole.shape() == Shape({height(), width(), 3}), "the decoded picture is ",
              whole.shape(), ", its header promises ", height(), " x ", width(), " pixels");
-  return {cut(whole, region), {}};
+  return {cut_region(whole.raw(), width(), region), {}};
 }
 
 }  // namespace wisp

@@ -55,18 +55,22 @@ PpmHeader read_ppm_header(std::string_view bytes) {
   return header;
 }
 
+Tensor cut_region(const void* pixels, int64_t width, const Region& region) {
+  Tensor part({region.height, region.width, kChannels}, DType::u8);
+  const int64_t row_bytes = region.width * kChannels;
+  for (int64_t y = 0; y < region.height; ++y) {
+    const int64_t first = (region.top + y) * width + region.left;
+    std::memcpy(part.raw() + y * row_bytes, static_cast<const char*>(pixels) + first * kChannels,
+                static_cast<size_t>(row_bytes));
+  }
+  return part;
+}
+
 Tensor decode_ppm(std::string_view bytes, const Region& region) {
   const PpmHeader header = read_ppm_header(bytes);
   WISP_CHECK((Region{0, 0, header.height, header.width}.holds(region)),
              "decode_ppm: the region is outside of the picture");
-  Tensor image({region.height, region.width, kChannels}, DType::u8);
-  const int64_t row_bytes = region.width * kChannels;
-  for (int64_t row = 0; row < region.height; ++row) {
-    const int64_t first = (region.top + row) * header.width + region.left;
-    std::memcpy(image.raw() + row * row_bytes, bytes.data() + header.pixels + first * kChannels,
-                static_cast<size_t>(row_bytes));
-  }
-  return image;
+  return cut_region(bytes.data() + header.pixels, header.width, region);
 }
 
 }  // namespace wisp

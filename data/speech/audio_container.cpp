@@ -15,13 +15,6 @@ void check_samples(uint64_t promised, uint64_t present) {
              " bytes of samples, ", present, " are there");
 }
 
-uint64_t word(std::string_view bytes, size_t count, bool big_endian) {
-  uint64_t word = 0;
-  for (size_t i = 0; i < count; ++i)
-    word = word << 8 | static_cast<unsigned char>(bytes[big_endian ? i : count - 1 - i]);
-  return word;
-}
-
 /// Whether a size is a placeholder, as in a file written to a pipe. A placeholder is close to 2^31
 /// or 2^32, more than a readable file may have.
 bool is_open(uint64_t size) {
@@ -35,23 +28,24 @@ bool is_open(uint64_t size) {
 size_t check_wav(std::string_view head, uint64_t bytes) {
   constexpr size_t kHeader = 8, kLongSize = 8, kLongSizes = 16;
   constexpr uint64_t kElsewhere = 0xffffffff;
-  const bool big_endian = head.starts_with("RIFX"), rf64 = head.starts_with("RF64");
-  uint64_t whole = kHeader + word(head.substr(4), 4, big_endian);
+  const auto order = head.starts_with("RIFX") ? std::endian::big : std::endian::little;
+  const bool rf64 = head.starts_with("RF64");
+  uint64_t whole = kHeader + unsigned_in(head.substr(4, 4), order);
   size_t long_size_at = 0;
   uint64_t at = 12;
   while (at + kHeader <= head.size()) {
     size_t size_at = at + 4;
-    uint64_t size = word(head.substr(size_at), 4, big_endian);
+    uint64_t size = unsigned_in(head.substr(size_at, 4), order);
     const std::string_view name = head.substr(at, 4);
     at += kHeader;
     if (name == "ds64" && rf64 && at + kLongSizes <= head.size()) {
-      whole = kHeader + word(head.substr(at), kLongSize, false);
+      whole = kHeader + unsigned_in(head.substr(at, kLongSize), std::endian::little);
       long_size_at = at + kLongSize;
     }
     if (name == "data") {
       if (size == kElsewhere && long_size_at > 0) {
         size_at = long_size_at;
-        size = word(head.substr(size_at), kLongSize, false);
+        size = unsigned_in(head.substr(size_at, kLongSize), std::endian::little);
       }
       if (size == 0 && whole != bytes) return size_at;
       if (!is_open(size)) check_samples(size, bytes - at);

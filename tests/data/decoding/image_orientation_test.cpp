@@ -1,9 +1,8 @@
-#include "data/decoding/image_orientation.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "data/decoding/image_header.h"
 #include "tests/support/sound_files.h"
 
 namespace wisp {

@@ -29,7 +29,18 @@ class DataSource {
 using DataRegistry = Registry<DataSource, Config&>;
 using DataRegistration = Registration<DataSource, Config&>;
 
+/// The factory of a class with a constructor of that argument.
+template <class Source>
+std::unique_ptr<DataSource> make_source(Config& config) {
+  return std::make_unique<Source>(config);
+}
+
 /// The data set named by key data.name. Throws Error with the known names if there is none.
-std::unique_ptr<DataSource> make_data_source(Config& config);
+inline std::unique_ptr<DataSource> make_data_source(Config& config) {
+  std::string name = "cifar10";
+  config.bind("data.name", name, "data set; `wisp config --reference` has a section for each");
+  config.offer("data.name", DataRegistry::instance().names());
+  return DataRegistry::instance().find("data set (data.name)", name).make(config);
+}
 
 }  // namespace wisp

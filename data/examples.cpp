@@ -10,14 +10,6 @@
 namespace wisp {
 namespace {
 
-void check(int64_t count, const Deal& deal, const std::string& name) {
-  deal.check(name);
-  WISP_CHECK(count >= deal.workers, name, ": ", count, " samples for ", deal.workers,
-             " workers, expected at least one each");
-  WISP_CHECK(count >= deal.batch || !deal.training, name, ": ", count,
-             " samples, expected at least the ", deal.batch, " of one step");
-}
-
 /// Cuts samples in an order.
 std::vector<Piece> cut(const std::vector<int64_t>& order, int64_t epoch, const Deal& deal) {
   const int64_t count = std::ssize(order), size = deal.batch / deal.pieces();
@@ -40,15 +32,8 @@ std::vector<Piece> cut(const std::vector<int64_t>& order, int64_t epoch, const D
 }  // namespace
 
 const char* name_of(Split split) {
-  switch (split) {
-    case Split::train:
-      return "train";
-    case Split::validation:
-      return "validation";
-    case Split::test:
-      return "test";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"train", "validation", "test"};
+  return kNames[static_cast<size_t>(split)];
 }
 
 uint64_t Examples::digest() const {
@@ -70,20 +55,17 @@ void Deal::check(const std::string& name) const {
 }
 
 const Examples* Splits::of(Split split) const {
-  switch (split) {
-    case Split::train:
-      return train.get();
-    case Split::validation:
-      return validation.get();
-    case Split::test:
-      return test.get();
-  }
-  return nullptr;
+  if (split == Split::train) return train.get();
+  return split == Split::validation ? validation.get() : test.get();
 }
 
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
                                const std::string& name, const SampleOrder& training) {
-  check(count, deal, name);
+  deal.check(name);
+  WISP_CHECK(count >= deal.workers, name, ": ", count, " samples for ", deal.workers,
+             " workers, expected at least one each");
+  WISP_CHECK(count >= deal.batch || !deal.training, name, ": ", count,
+             " samples, expected at least the ", deal.batch, " of one step");
   if (!deal.training) return cut(in_order(count), epoch, deal);
   WISP_CHECK(deal.batch % training.repeats == 0, name, ": a batch of ", deal.batch,
              " rows does not hold ", training.repeats,

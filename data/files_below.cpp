@@ -10,38 +10,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void check(const std::error_code& failure, const fs::path& path) {
+  WISP_CHECK(!failure, path.string(), ": cannot be read: ", failure.message());
+}
+
 class Walk {
  public:
   void enter(const fs::path& folder) {
     std::error_code failure;
-    open_.push_back(fs::canonical(folder, failure));
-    fs::directory_iterator entry;
-    if (!failure) entry = fs::directory_iterator(folder, failure);
-    for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) visit(*entry);
+    const fs::path canonical = fs::canonical(folder, failure);
     check(failure, folder);
+    if (std::find(open_.begin(), open_.end(), canonical) != open_.end())
+      return circles.push_back(folder);
+    open_.push_back(canonical);
+    for (const fs::path& path : entries_of(folder)) visit(path);
     open_.pop_back();
   }
 
   std::vector<fs::path> files, copies, circles, dangling;
 
  private:
-  static void check(const std::error_code& failure, const fs::path& path) {
-    WISP_CHECK(!failure, path.string(), ": cannot be read: ", failure.message());
-  }
-
-  void visit(const fs::directory_entry& entry) {
-    const fs::path& path = entry.path();
+  void visit(const fs::path& path) {
     const fs::file_type type = type_behind_links(path);
     if (type == fs::file_type::not_found) return dangling.push_back(path);
     if (path.filename().string().starts_with("._")) return copies.push_back(path);
     if (type == fs::file_type::regular) return files.push_back(path);
-    if (type != fs::file_type::directory) return;
-    std::error_code failure;
-    const fs::path canonical = fs::canonical(path, failure);
-    check(failure, path);
-    if (std::find(open_.begin(), open_.end(), canonical) != open_.end())
-      return circles.push_back(path);
-    enter(path);
+    if (type == fs::file_type::directory) enter(path);
   }
 
   std::vector<fs::path> open_;  // canonical paths: the folder being read and its parents
@@ -54,14 +48,26 @@ fs::file_type type_behind_links(const fs::path& path) {
   const fs::file_type type = fs::status(path, failure).type();
   if (type == fs::file_type::not_found || failure == std::errc::too_many_symbolic_link_levels)
     return fs::file_type::not_found;
-  WISP_CHECK(!failure, path.string(), ": cannot be read: ", failure.message());
+  check(failure, path);
   return type;
 }
 
-std::string passed_over(const std::string& folder, const std::string& what,
-                        const std::vector<fs::path>& paths) {
-  return concat(folder, ": ", paths.size(), " ", what, " were skipped, such as ",
-                std::min_element(paths.begin(), paths.end())->lexically_relative(folder).string());
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::error_code failure;
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
+       entry.increment(failure))
+    paths.push_back(entry->path());
+  check(failure, folder);
+  return paths;
+}
+
+void note_skipped(std::vector<std::string>& notices, const std::string& folder,
+                  const std::string& what, const std::vector<fs::path>& paths) {
+  if (paths.empty()) return;
+  const fs::path first = *std::min_element(paths.begin(), paths.end());
+  notices.push_back(concat(folder, ": ", paths.size(), " ", what, " were skipped, such as ",
+                           first.lexically_relative(folder).string()));
 }
 
 FilesBelow files_below(const std::string& folder) {
@@ -73,12 +79,9 @@ FilesBelow files_below(const std::string& folder) {
   walk.enter(folder);
   std::sort(walk.files.begin(), walk.files.end());
   FilesBelow below{std::move(walk.files), {}};
-  const auto tell = [&](const std::string& what, const std::vector<fs::path>& paths) {
-    if (!paths.empty()) below.notices.push_back(passed_over(folder, what, paths));
-  };
-  tell("links to nothing", walk.dangling);
-  tell("links to a folder above them", walk.circles);
-  tell("files of macOS (._…)", walk.copies);
+  note_skipped(below.notices, folder, "links to nothing", walk.dangling);
+  note_skipped(below.notices, folder, "links to a folder above them", walk.circles);
+  note_skipped(below.notices, folder, "files of macOS (._…)", walk.copies);
   return below;
 }
 

@@ -18,9 +18,13 @@ struct FilesBelow {
 /// a folder, this or one below, if it is missing or cannot be read.
 FilesBelow files_below(const std::string& folder);
 
-/// A notice about skipped files below `folder`: "2 links to nothing passed over, as a/b".
-std::string passed_over(const std::string& folder, const std::string& what,
-                        const std::vector<std::filesystem::path>& paths);
+/// Adds a notice about skipped files below `folder`, if there are any: "2 links to nothing were
+/// skipped, such as a/b".
+void note_skipped(std::vector<std::string>& notices, const std::string& folder,
+                  const std::string& what, const std::vector<std::filesystem::path>& paths);
+
+/// The paths of all that a folder holds. Throws Error that names the folder if it cannot be read.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
 
 /// The type of a file, or of what a link leads to; not_found for a link to nothing or to itself.
 /// Throws Error if it cannot be told.

@@ -69,8 +69,7 @@ class Characters final : public DataSource {
   int64_t window_ = 32;
 };
 
-const DataRegistration registration("characters", "any file, byte by byte", [](Config& config) {
-  return std::make_unique<Characters>(config);
-});
+const DataRegistration registration("characters", "any file, byte by byte",
+                                    make_source<Characters>);
 
 }  // namespace wisp::examples

@@ -65,6 +65,6 @@ class Mnist final : public ImageSource {
 };
 
 const DataRegistration registration("mnist", "handwritten digits in 10 classes (LeCun et al. 1998)",
-                                    [](Config& config) { return std::make_unique<Mnist>(config); });
+                                    make_source<Mnist>);
 
 }  // namespace wisp::examples

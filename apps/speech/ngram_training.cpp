@@ -20,8 +20,7 @@ void each_sentence(std::string_view text, const Visit& visit) {
   check_utf8(text);
   bool any = false;
   for (int64_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::string_view line = take_line(text);
     WISP_CHECK(line.find('\0') == line.npos, "line ", number, " has a byte of zero, expected text");
     std::vector<std::string_view> words = split_words(line);
     for (std::string_view& word : words) {

@@ -59,6 +59,12 @@ std::vector<std::string_view> characters_of(std::string_view text) {
   return characters;
 }
 
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  return line;
+}
+
 std::vector<std::string_view> split_words(std::string_view line) {
   constexpr std::string_view kSpace = " \t\n\v\f\r";
   std::vector<std::string_view> words;

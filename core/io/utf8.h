@@ -21,6 +21,9 @@ int64_t count_characters(std::string_view text);
 /// The characters of a valid UTF-8 text, as views of it.
 std::vector<std::string_view> characters_of(std::string_view text);
 
+/// Takes the first line off `text`, and returns it without its line feed.
+std::string_view take_line(std::string_view& text);
+
 /// The words of `line` between ASCII white space, in order, as views of `line`.
 std::vector<std::string_view> split_words(std::string_view line);
 

@@ -76,9 +76,7 @@ class Cifar10 final : public ImageSource {
 
 const DataRegistration registration("cifar10",
                                     "CIFAR-10, 60,000 photos in 10 classes (Krizhevsky 2009)",
-                                    [](Config& config) {
-                                      return std::make_unique<Cifar10>(config);
-                                    });
+                                    make_source<Cifar10>);
 
 }  // namespace
 

@@ -23,6 +23,8 @@ float ring(float u, float v) { return std::abs(disk(u, v) + 0.25f) - 0.22f; }
 float box(float u, float v, float half_u, float half_v) {
   return std::max(std::abs(u) - half_u, std::abs(v) - half_v);
 }
+float square(float u, float v) { return box(u, v, 0.72f, 0.72f); }
+float bar(float u, float v) { return box(u, v, 0.95f, 0.3f); }
 float frame(float u, float v) { return std::abs(box(u, v, 0.6f, 0.6f)) - 0.18f; }
 float triangle(float u, float v) {
   return std::max(-v, 0.8660254f * std::abs(u) + 0.5f * v) - 0.5f;
@@ -31,34 +33,15 @@ float cross(float u, float v) { return std::min(box(u, v, 0.95f, 0.28f), box(u, 
 float pair(float u, float v) { return disk(std::abs(u) - 0.52f, v) + 0.5f; }
 // Distance to the nearest line between stripes of width 0.4, negative on every second stripe.
 float stripe(float u) { return std::abs(u - 0.8f * std::floor(u / 0.8f + 0.5f)) - 0.2f; }
-float checker(float u, float v) {
-  return std::max(std::min(stripe(u), stripe(v)), -std::max(stripe(u), stripe(v)));
+float striped_disk(float u, float v) { return std::max(disk(u, v), stripe(u)); }
+float checked_disk(float u, float v) {
+  const float checker = std::max(std::min(stripe(u), stripe(v)), -std::max(stripe(u), stripe(v)));
+  return std::max(disk(u, v), checker);
 }
 
-float distance(int kind, float u, float v) {
-  switch (kind) {
-    case 0:
-      return disk(u, v);
-    case 1:
-      return ring(u, v);
-    case 2:
-      return box(u, v, 0.72f, 0.72f);
-    case 3:
-      return frame(u, v);
-    case 4:
-      return triangle(u, v);
-    case 5:
-      return cross(u, v);
-    case 6:
-      return box(u, v, 0.95f, 0.3f);
-    case 7:
-      return pair(u, v);
-    case 8:
-      return std::max(disk(u, v), stripe(u));
-    default:
-      return std::max(disk(u, v), checker(u, v));
-  }
-}
+/// The shapes of the classes.
+constexpr std::array<float (*)(float u, float v), kClasses> kDistances = {
+    disk, ring, square, frame, triangle, cross, bar, pair, striped_disk, checked_disk};
 
 using Colour = std::array<float, kChannels>;
 
@@ -102,13 +85,14 @@ Scene draw_scene(const Philox& philox) {
 }
 
 void paint(int kind, const Scene& scene, const Philox& philox, int64_t side, uint8_t* pixels) {
+  const auto distance = kDistances[static_cast<size_t>(kind)];
   const float pixel = static_cast<float>(kSceneSide) / static_cast<float>(side);
   for (int64_t p = 0; p < side * side; ++p) {
     const float dx = (static_cast<float>(p % side) + 0.5f) * pixel - scene.x;
     const float dy = (static_cast<float>(p / side) + 0.5f) * pixel - scene.y;
     const float u = (scene.cosine * dx + scene.sine * dy) / scene.radius;
     const float v = (scene.cosine * dy - scene.sine * dx) / scene.radius;
-    const float cover = std::clamp(0.5f - distance(kind, u, v) * scene.radius / pixel, 0.0f, 1.0f);
+    const float cover = std::clamp(0.5f - distance(u, v) * scene.radius / pixel, 0.0f, 1.0f);
     const Philox::Block noise = philox.block(kNoiseIndex + static_cast<uint64_t>(p));
     for (size_t c = 0; c < kChannels; ++c) {
       const float clean = scene.ground[c] + cover * (scene.shape[c] - scene.ground[c]);
@@ -141,9 +125,7 @@ class Synthetic final : public ImageSource {
 
 const DataRegistration registration("synthetic",
                                     "generated images of shapes and textures in 10 classes",
-                                    [](Config& config) {
-                                      return std::make_unique<Synthetic>(config);
-                                    });
+                                    make_source<Synthetic>);
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/number.h"
 #include "core/io/input_file.h"
+#include "core/io/utf8.h"
 #include "data/decoding/image_file.h"
 #include "data/files_below.h"
 
@@ -40,17 +41,6 @@ int32_t class_of(std::string_view text, const std::unordered_map<std::string, in
   return number;
 }
 
-/// The names of the files in a folder.
-std::set<std::string> files_in(const std::string& folder) {
-  std::error_code failure;
-  std::set<std::string> names;
-  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
-       entry.increment(failure))
-    names.insert(entry->path().filename().string());
-  WISP_CHECK(!failure, folder, ": cannot be read: ", failure.message());
-  return names;
-}
-
 /// What lies in a folder of class folders, without hidden names.
 struct Inside {
   std::vector<std::string> folders;  // sorted as bytes
@@ -58,11 +48,8 @@ struct Inside {
 };
 
 Inside inside(const std::string& folder) {
-  std::error_code failure;
   Inside found;
-  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
-       entry.increment(failure)) {
-    const fs::path& path = entry->path();
+  for (const fs::path& path : entries_of(folder)) {
     const std::string name = path.filename().string();
     if (name.starts_with(".")) continue;
     const fs::file_type type = type_behind_links(path);
@@ -74,7 +61,6 @@ Inside inside(const std::string& folder) {
       found.files.push_back(path);
     }
   }
-  WISP_CHECK(!failure, folder, ": cannot be read: ", failure.message());
   std::sort(found.folders.begin(), found.folders.end());
   return found;
 }
@@ -149,12 +135,9 @@ FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::s
     }
     found.notices.insert(found.notices.end(), below.notices.begin(), below.notices.end());
   }
-  const auto tell = [&](const std::string& what, const std::vector<fs::path>& paths) {
-    if (!paths.empty()) found.notices.push_back(passed_over(folder, what, paths));
-  };
-  tell("files that are no .jpg, .png or .webp", others);
-  tell("files beside the class folders", top.files);
-  tell("links to nothing beside the class folders", top.dangling);
+  note_skipped(found.notices, folder, "files that are no .jpg, .png or .webp", others);
+  note_skipped(found.notices, folder, "files beside the class folders", top.files);
+  note_skipped(found.notices, folder, "links to nothing beside the class folders", top.dangling);
   WISP_CHECK(found.photos->count() > 0, folder, ": no .jpg, .png or .webp file in its ",
              classes.size(), " class folders");
   if (!any_direct)
@@ -171,14 +154,12 @@ FoundPhotos photos_by_list(const std::string& folder, const std::string& list,
   const std::string text = naming(list, [&] { return read_utf8(list); });
   const auto photos = std::make_shared<PhotoFiles>(folder);
   FoundPhotos found{photos, {}};
-  std::set<std::string> unlisted = files_in(folder);
+  std::set<std::string> unlisted;
+  for (const fs::path& path : entries_of(folder)) unlisted.insert(path.filename().string());
   const bool kaggle = text.starts_with(kKaggleHead);
-  int64_t number = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    ++number;
+  std::string_view rest = text;
+  for (int64_t number = 1; !rest.empty(); ++number) {
+    std::string_view line = take_line(rest);
     line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
     if (line.empty() || (kaggle && number == 1)) continue;
     naming(concat(list, ":", number), [&] {

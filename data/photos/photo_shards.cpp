@@ -50,11 +50,7 @@ uint64_t digest_of(const std::string& names, const Tensor& labels, const Tensor&
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (std::string_view rest = text; !rest.empty();) lines.emplace_back(take_line(rest));
   return lines;
 }
 

@@ -157,9 +157,7 @@ class PhotoSource final : public DataSource {
 };
 
 const DataRegistration registration("photos", "photos in a folder for each class, as ImageNet's",
-                                    [](Config& config) {
-                                      return std::make_unique<PhotoSource>(config);
-                                    });
+                                    make_source<PhotoSource>);
 
 }  // namespace
 }  // namespace wisp

@@ -10,6 +10,7 @@
 
 #include "core/base/number.h"
 #include "core/io/input_file.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {
@@ -137,8 +138,7 @@ std::vector<Utterance> read_json(std::string_view text, const std::string& path,
   std::vector<Utterance> utterances;
   const fs::path folder = fs::path(path).parent_path();
   for (int64_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::string_view line = take_line(text);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     const std::string where = concat(path, ":", number);
     utterances.push_back(utterance_of(fields_of_json(line, where), folder, texts, where));

@@ -128,13 +128,10 @@ class Manifests final : public SpeechSource {
 };
 
 const DataRegistration an4("an4", "CMU AN4, spelled names and numbers (Acero & Stern 1990)",
-                           [](Config& config) { return std::make_unique<An4>(config); });
+                           make_source<An4>);
 const DataRegistration librispeech("librispeech", "LibriSpeech, read books (Panayotov et al. 2015)",
-                                   [](Config& config) {
-                                     return std::make_unique<LibriSpeech>(config);
-                                   });
-const DataRegistration speech("speech", "utterances listed in manifests",
-                              [](Config& config) { return std::make_unique<Manifests>(config); });
+                                   make_source<LibriSpeech>);
+const DataRegistration speech("speech", "utterances listed in manifests", make_source<Manifests>);
 
 }  // namespace
 }  // namespace wisp

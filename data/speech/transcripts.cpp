@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/io/input_file.h"
+#include "core/io/utf8.h"
 #include "data/files_below.h"
 
 namespace wisp {
@@ -46,8 +47,7 @@ FoundUtterances read_transcripts(const std::string& folder) {
     const std::string whole = naming(file.string(), [&] { return read_utf8(file.string()); });
     std::string_view text = whole;
     for (int64_t number = 1; !text.empty(); ++number) {
-      const std::string_view line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      const std::string_view line = take_line(text);
       const std::string where = concat(file.string(), ":", number);
       if (line.find_first_not_of(" \t\r") == line.npos) continue;
       const size_t gap = line.find(' ');
@@ -67,8 +67,7 @@ FoundUtterances read_transcripts(const std::string& folder) {
   std::erase_if(below.files, [&](const fs::path& file) {
     return !is_sound(file) || heard.contains(file.parent_path() / file.stem());
   });
-  if (!below.files.empty())
-    found.notices.push_back(passed_over(folder, "sounds without a transcript", below.files));
+  note_skipped(found.notices, folder, "sounds without a transcript", below.files);
   return found;
 }
 

@@ -51,9 +51,7 @@ class TextFile final : public TextSource {
   std::string path_ = "text.txt";
 };
 
-const DataRegistration registration("text", "words of any text file", [](Config& config) {
-  return std::make_unique<TextFile>(config);
-});
+const DataRegistration registration("text", "words of any text file", make_source<TextFile>);
 
 }  // namespace
 }  // namespace wisp

@@ -13,9 +13,7 @@ namespace {
 template <class Visit>
 void each_word(std::string_view text, const Visit& visit) {
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    for (const std::string_view word : split_words(line)) visit(word);
+    for (const std::string_view word : split_words(take_line(text))) visit(word);
     visit(std::string_view(Vocabulary::kEnd));
   }
 }

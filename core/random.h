@@ -74,6 +74,17 @@ struct Philox {
   }
 };
 
+/// The key of a sample's random draws. Copies of a sample in one epoch need different numbers.
+struct SampleKey {
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+  int64_t sample = 0;
+
+  WISP_HD Philox philox() const {
+    return {seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample)};
+  }
+};
+
 /// Random numbers for loops that run at memory speed (stochastic rounding). Two words of Philox are
 /// the key of a mixer of 32-bit indices, three multiplications that vectorise. For each index the
 /// numbers are uniform over the keys. Numbers of one key are independent enough for rounding, not

@@ -10,6 +10,7 @@
 
 #include "core/batch.h"
 #include "core/device/stream.h"
+#include "core/random.h"
 
 namespace wisp {
 
@@ -43,6 +44,8 @@ struct Piece {
   uint64_t seed = 0;
   int64_t count = 0, of_worker = 0, of_step = 0, work = 0;  // see Batch
   bool begins = false;
+
+  SampleKey key(int64_t row) const { return {seed, epoch, row}; }
 };
 
 /// The origin of a sample, for people; empty where it is unknown.

@@ -8,17 +8,6 @@
 
 namespace wisp {
 
-/// The key of a sample's random draws. Copies of a sample in one epoch need different numbers.
-struct SampleKey {
-  uint64_t seed = 0;
-  int64_t epoch = 0;
-  int64_t sample = 0;
-
-  Philox philox() const {
-    return {seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample)};
-  }
-};
-
 /// A rectangle of pixels.
 struct Region {
   int64_t top = 0, left = 0, height = 0, width = 0;

@@ -25,9 +25,8 @@ constexpr uint64_t kWindowIndex = 0x61756701;  // differs from other draws with 
 
 /// Draws the random crop of an image padded by `pad` on each side, and the horizontal flip: shifts
 /// uniform in [-pad, pad], and a fair coin.
-WISP_HD inline Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad) {
-  const Philox philox(seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample));
-  const Philox::Block block = philox.block(kWindowIndex);
+WISP_HD inline Window random_window(const SampleKey& key, int64_t pad) {
+  const Philox::Block block = key.philox().block(kWindowIndex);
   const auto count = static_cast<uint64_t>(2 * pad + 1);
   return {static_cast<int64_t>(block.word[0] * count >> 32) - pad,
           static_cast<int64_t>(block.word[1] * count >> 32) - pad, (block.word[2] >> 31) != 0};

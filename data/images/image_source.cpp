@@ -27,7 +27,7 @@ void ImageExamples::shape(const Piece& piece, Batch& batch) const {
 
 std::string ImageExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {
   const int64_t sample = piece.rows[static_cast<size_t>(row)];
-  const Window window = augment_ ? random_window(piece.seed, piece.epoch, sample, kPad) : Window{};
+  const Window window = augment_ ? random_window(piece.key(sample), kPad) : Window{};
   normalizer_.write(set_.image(sample), window, batch.inputs[0].rows(row, row + 1).raw());
   batch.targets.data<int32_t>()[row] = set_.labels.data<int32_t>()[sample];
   batch.samples.data<int64_t>()[row] = sample;

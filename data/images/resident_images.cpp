@@ -46,7 +46,7 @@ struct MakePixel {
     const int64_t pixel = i - row * format.pixels();
     const int64_t y = pixel / format.width;
     const int64_t sample = samples[row];
-    const Window window = augment ? random_window(seed, epoch, sample, kPad) : Window{};
+    const Window window = augment ? random_window({seed, epoch, sample}, kPad) : Window{};
     format.write(format.row(images + sample * format.numel(), window, y), pixel - y * format.width,
                  inputs + i * format.channels);
     if (pixel == 0) targets[row] = labels[sample];

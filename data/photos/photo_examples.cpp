@@ -52,7 +52,7 @@ std::string PhotoExamples::write(const Piece& piece, int64_t key, int64_t photo,
   try {
     std::string buffer;
     const Photo decoder(photos_->bytes(photo, buffer));
-    fault = use_.training ? pipeline_.train(decoder, {piece.seed, piece.epoch, key}, image)
+    fault = use_.training ? pipeline_.train(decoder, piece.key(key), image)
                           : pipeline_.evaluate(decoder, image);
   } catch (const MissingLibrary& error) {
     throw Error(concat(photos_->folder(), "/", photos_->name(photo), ": ", error.what()));

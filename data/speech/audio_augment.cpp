@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/io/checksum.h"
-#include "core/random.h"
 
 namespace wisp {
 namespace {
@@ -23,12 +22,8 @@ constexpr uint64_t kNoiseLevel = 0x73706406;
 constexpr uint64_t kFrequencyMask = 0x7370'6600'0000;
 constexpr uint64_t kTimeMask = 0x7370'7400'0000;
 
-Philox philox_of(const UtteranceKey& key) {
-  return Philox(key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.utterance));
-}
-
-double uniform(const UtteranceKey& key, uint64_t index, double low, double high) {
-  return low + (high - low) * static_cast<double>(philox_of(key).uniform(index));
+double uniform(const SampleKey& key, uint64_t index, double low, double high) {
+  return low + (high - low) * static_cast<double>(key.philox().uniform(index));
 }
 
 double power(std::span<const float> samples) {
@@ -44,9 +39,8 @@ struct Stripe {
 };
 
 /// The stripe of mask number `mask`, within [0, extent). The draws of its kind begin at `index`.
-Stripe stripe(const UtteranceKey& key, uint64_t index, int64_t mask, int64_t widest,
-              int64_t extent) {
-  const Philox philox = philox_of(key);
+Stripe stripe(const SampleKey& key, uint64_t index, int64_t mask, int64_t widest, int64_t extent) {
+  const Philox philox = key.philox();
   const uint64_t at = index + 2 * static_cast<uint64_t>(mask);
   const int64_t width = philox.below64(at, std::min(widest, extent) + 1);
   const int64_t begin = philox.below64(at + 1, extent - width + 1);
@@ -87,24 +81,24 @@ AudioAugment::AudioAugment(const AudioAugmentOptions& options,
     speeds_.emplace_back(100 + change, 100);
 }
 
-const Resampler& AudioAugment::speed(const UtteranceKey& key) const {
-  return speeds_[philox_of(key).below(kSpeed, static_cast<uint32_t>(speeds_.size()))];
+const Resampler& AudioAugment::speed(const SampleKey& key) const {
+  return speeds_[key.philox().below(kSpeed, static_cast<uint32_t>(speeds_.size()))];
 }
 
-int64_t AudioAugment::length(int64_t samples, const UtteranceKey& key) const {
+int64_t AudioAugment::length(int64_t samples, const SampleKey& key) const {
   return speed(key).length(samples);
 }
 
-bool AudioAugment::mixes(const UtteranceKey& key) const {
+bool AudioAugment::mixes(const SampleKey& key) const {
   return options_.noise_share > uniform(key, kMixed, 0, 1);
 }
 
-bool AudioAugment::perturbs(const UtteranceKey& key) const {
+bool AudioAugment::perturbs(const SampleKey& key) const {
   return !speed(key).rates_are_equal() || mixes(key) || options_.gain_db > 0;
 }
 
 std::vector<float> AudioAugment::perturb(std::span<const float> speech,
-                                         const UtteranceKey& key) const {
+                                         const SampleKey& key) const {
   std::vector<float> samples = speed(key).resample(speech);
   if (mixes(key)) add_noise(samples, key);
   if (options_.gain_db > 0) {
@@ -115,8 +109,8 @@ std::vector<float> AudioAugment::perturb(std::span<const float> speech,
   return samples;
 }
 
-void AudioAugment::add_noise(std::vector<float>& samples, const UtteranceKey& key) const {
-  const Philox philox = philox_of(key);
+void AudioAugment::add_noise(std::vector<float>& samples, const SampleKey& key) const {
+  const Philox philox = key.philox();
   const std::vector<float>& whole =
       noises_[static_cast<size_t>(philox.below64(kNoise, std::ssize(noises_)))];
   auto at = static_cast<size_t>(philox.below64(kNoisePlace, std::ssize(whole)));
@@ -133,7 +127,7 @@ void AudioAugment::add_noise(std::vector<float>& samples, const UtteranceKey& ke
   for (size_t i = 0; i < samples.size(); ++i) samples[i] += scale * noise[i];
 }
 
-void AudioAugment::mask(const Tensor& features, const UtteranceKey& key) const {
+void AudioAugment::mask(const Tensor& features, const SampleKey& key) const {
   WISP_CHECK(features.dtype() == DType::f32 && features.shape().rank() == 2,
              "audio augmentation: features are ", features.shape(), " ", name_of(features.dtype()),
              ", expected (T, F) f32");

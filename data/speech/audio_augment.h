@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/random.h"
 #include "core/tensor/tensor.h"
 #include "data/speech/resample.h"
 
@@ -28,13 +29,6 @@ struct AudioAugmentOptions {
 /// Throws Error for options out of range.
 void check(const AudioAugmentOptions& options);
 
-/// The key of an utterance's draws.
-struct UtteranceKey {
-  uint64_t seed;
-  int64_t epoch;
-  int64_t utterance;
-};
-
 /// The augmentation of a training set. Any thread may call.
 class AudioAugment {
  public:
@@ -44,33 +38,33 @@ class AudioAugment {
                         std::vector<std::vector<float>> noises = {});
 
   /// The number of samples that perturb() returns for `samples` samples.
-  int64_t length(int64_t samples, const UtteranceKey& key) const;
+  int64_t length(int64_t samples, const SampleKey& key) const;
   /// The smallest and the largest length() over all keys.
   int64_t shortest(int64_t samples) const { return speeds_.back().length(samples); }
   int64_t longest(int64_t samples) const { return speeds_.front().length(samples); }
 
   /// False if perturb() returns its argument unchanged, to the bit.
-  bool perturbs(const UtteranceKey& key) const;
+  bool perturbs(const SampleKey& key) const;
 
   /// Changes the speed (tempo and pitch), then mixes in noise, then changes the gain. The noise is
   /// one of `noises`, from a random start, repeated at its end. The ratio of powers over the
   /// utterance is uniform in dB, and so is the gain. Silence gets no noise. Results beyond ±1 are
   /// not clipped. Source of the speeds: Ko et al. 2015, "Audio augmentation for speech recognition"
   /// (10 percent).
-  std::vector<float> perturb(std::span<const float> speech, const UtteranceKey& key) const;
+  std::vector<float> perturb(std::span<const float> speech, const SampleKey& key) const;
 
   /// Writes zeros, the mean, into stripes of normalised `features`, (T, F) f32. Stripes may
   /// overlap. A stripe's width is uniform in [0, widest], then its place is uniform. Source: Park
   /// et al. 2019, "SpecAugment", section 2 (here without time warping).
-  void mask(const Tensor& features, const UtteranceKey& key) const;
+  void mask(const Tensor& features, const SampleKey& key) const;
 
   /// A hash of the noises.
   uint64_t noises_digest() const;
 
  private:
-  const Resampler& speed(const UtteranceKey& key) const;
-  bool mixes(const UtteranceKey& key) const;
-  void add_noise(std::vector<float>& samples, const UtteranceKey& key) const;
+  const Resampler& speed(const SampleKey& key) const;
+  bool mixes(const SampleKey& key) const;
+  void add_noise(std::vector<float>& samples, const SampleKey& key) const;
 
   AudioAugmentOptions options_;
   std::vector<std::vector<float>> noises_;

@@ -65,17 +65,13 @@ uint64_t SpeechExamples::digest() const {
   return hash;
 }
 
-UtteranceKey SpeechExamples::key(const Piece& piece, int64_t utterance) const {
-  return {.seed = piece.seed, .epoch = piece.epoch, .utterance = utterance};
-}
-
-int64_t SpeechExamples::frames(const UtteranceKey& key) const {
-  const int64_t samples = samples_[static_cast<size_t>(key.utterance)];
+int64_t SpeechExamples::frames(const SampleKey& key) const {
+  const int64_t samples = samples_[static_cast<size_t>(key.sample)];
   return spectrogram_.frames(augment_.length(samples, key));
 }
 
-Tensor SpeechExamples::features(const UtteranceKey& key) const {
-  const std::string& path = utterances_[static_cast<size_t>(key.utterance)].audio;
+Tensor SpeechExamples::features(const SampleKey& key) const {
+  const std::string& path = utterances_[static_cast<size_t>(key.sample)].audio;
   const int64_t length = frames(key);
   const auto compute = [&] {
     const Tensor features = spectrogram_.compute(augment_.perturb(reader_.read(path), key));
@@ -90,18 +86,18 @@ Tensor SpeechExamples::features(const UtteranceKey& key) const {
 std::vector<Piece> SpeechExamples::epoch(int64_t epoch, const Deal& deal) const {
   std::vector<int64_t> lengths, most;
   for (int64_t i = 0; i < count(); ++i) {
-    lengths.push_back(frames({.seed = deal.seed, .epoch = epoch, .utterance = i}));
+    lengths.push_back(frames({.seed = deal.seed, .epoch = epoch, .sample = i}));
     const int64_t slowest = augment_.longest(samples_[static_cast<size_t>(i)]);
     most.push_back(rounded_up(spectrogram_.frames(slowest), options_.quantum));
   }
-  return cut_utterances(lengths, most, options_.steps, epoch, deal, name_);
+  return cut_utterances(lengths, most, options_.step_frames, epoch, deal, name_);
 }
 
 void SpeechExamples::shape(const Piece& piece, Batch& batch) const {
   const auto rows = std::ssize(piece.rows);
   int64_t longest = 1, labels = 1;
   for (const int64_t utterance : piece.rows) {
-    longest = std::max(longest, frames(key(piece, utterance)));
+    longest = std::max(longest, frames(piece.key(utterance)));
     labels = std::max<int64_t>(labels, std::ssize(labels_[static_cast<size_t>(utterance)]));
   }
   batch.inputs.resize(1);
@@ -114,7 +110,7 @@ void SpeechExamples::shape(const Piece& piece, Batch& batch) const {
 
 std::string SpeechExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {
   const int64_t utterance = piece.rows[static_cast<size_t>(row)];
-  const UtteranceKey drawn = key(piece, utterance);
+  const SampleKey drawn = piece.key(utterance);
   const int64_t length = frames(drawn), width = spectrogram_.features();
   const std::vector<int32_t>& labels = labels_[static_cast<size_t>(utterance)];
   Tensor heard;

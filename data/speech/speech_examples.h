@@ -19,8 +19,8 @@ namespace wisp {
 
 struct SpeechOptions {
   SpectrogramOptions spectrogram;
-  RawPcm raw{.rate = 0};  // format of sound without a header, as in AudioReader
-  UtteranceSteps steps;
+  RawPcm raw{.rate = 0};    // format of sound without a header, as in AudioReader
+  int64_t step_frames = 0;  // budget of cut_utterances()
   DType compute = DType::f32;
   int64_t quantum = 32;  // batch lengths are multiples of this number of frames
   std::string cache;     // folder of cached unperturbed features; empty: none
@@ -50,10 +50,9 @@ class SpeechExamples final : public Examples {
   uint64_t digest() const override;
 
  private:
-  UtteranceKey key(const Piece& piece, int64_t utterance) const;
-  int64_t frames(const UtteranceKey& key) const;
+  int64_t frames(const SampleKey& key) const;
   /// The features before masks, (T, F).
-  Tensor features(const UtteranceKey& key) const;
+  Tensor features(const SampleKey& key) const;
 
   const std::string name_;
   const std::vector<Utterance> utterances_;

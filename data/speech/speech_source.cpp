@@ -30,7 +30,7 @@ SpeechSource::SpeechSource(Config& config) {
   config.bind("data.cache", cache_,
               "folder of cached spectrograms for later epochs and runs; empty: no cache");
   config.bind(
-      "data.frames", steps_.frames,
+      "data.frames", step_frames_,
       "frames of a step over all workers, padding included, instead of train.batch utterances; 0: "
       "train.batch");
   config.bind(
@@ -79,7 +79,7 @@ Splits SpeechSource::open(DType compute) const {
   const Alphabet alphabet(alphabet_);
   const SpeechOptions options{.spectrogram = spectrogram_,
                               .raw = raw_,
-                              .steps = steps_,
+                              .step_frames = step_frames_,
                               .compute = compute,
                               .cache = cache_};
   std::vector<std::vector<float>> noises;

@@ -30,7 +30,7 @@ class SpeechSource : public DataSource {
  private:
   SpectrogramOptions spectrogram_;
   RawPcm raw_{.rate = 0};
-  UtteranceSteps steps_;
+  int64_t step_frames_ = 0;
   AudioAugmentOptions augment_;
   std::string alphabet_ = Alphabet::kEnglish;
   std::string noise_;  // path of a manifest of sounds

@@ -22,10 +22,10 @@ void sort_by_length(Utterances& utterances, std::span<const int64_t> frames) {
 /// Cuts utterances, sorted by falling length, into steps of `size`.
 std::vector<Utterances> steps_of_size(const Utterances& sorted, int64_t size) {
   std::vector<Utterances> steps;
-  for (size_t begin = 0; begin < sorted.size(); begin += static_cast<size_t>(size)) {
-    const size_t end = std::min(sorted.size(), begin + static_cast<size_t>(size));
-    steps.emplace_back(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
-                       sorted.begin() + static_cast<std::ptrdiff_t>(end));
+  for (auto begin = sorted.begin(); begin != sorted.end();) {
+    const auto end = begin + std::min(size, sorted.end() - begin);
+    steps.emplace_back(begin, end);
+    begin = end;
   }
   return steps;
 }
@@ -72,21 +72,20 @@ std::vector<Utterances> dealt(const Utterances& step, std::span<const int64_t> f
 }  // namespace
 
 std::vector<Piece> cut_utterances(std::span<const int64_t> frames, std::span<const int64_t> most,
-                                  const UtteranceSteps& options, int64_t epoch, const Deal& deal,
+                                  int64_t budget, int64_t epoch, const Deal& deal,
                                   const std::string& name) {
-  if (options.frames == 0) deal.check(name);
-  const auto count = static_cast<int64_t>(frames.size());
-  const bool fixed = options.frames == 0;
+  const bool fixed = budget == 0;
+  if (fixed) deal.check(name);
+  const int64_t count = std::ssize(frames);
   const int64_t least = fixed && deal.training ? deal.batch : deal.pieces();
   WISP_CHECK(count >= (deal.training ? least : deal.workers), name, ": ", count,
              " utterances, expected at least ", deal.training ? least : deal.workers);
 
   const auto furthest = std::max_element(most.begin(), most.end());
   const int64_t longest = *furthest;
-  WISP_CHECK(fixed || options.frames >= deal.pieces() * longest, name, ": data.frames is ",
-             options.frames, ", but with ", deal.pieces(),
-             " workers x micro-batches and a longest utterance of ", longest,
-             " frames it must be at least ", deal.pieces() * longest);
+  WISP_CHECK(fixed || budget >= deal.pieces() * longest, name, ": data.frames is ", budget,
+             ", but with ", deal.pieces(), " workers x micro-batches and a longest utterance of ",
+             longest, " frames it must be at least ", deal.pieces() * longest);
 
   Utterances order = shuffled(count, deal.seed, epoch);
   if (fixed && deal.training) {
@@ -95,9 +94,8 @@ std::vector<Piece> cut_utterances(std::span<const int64_t> frames, std::span<con
     order.resize(static_cast<size_t>(count / deal.batch * deal.batch));
   }
   sort_by_length(order, fixed ? frames : most);
-  std::vector<Utterances> steps = fixed
-                                      ? steps_of_size(order, deal.batch)
-                                      : steps_of_frames(order, most, options.frames, deal.pieces());
+  std::vector<Utterances> steps = fixed ? steps_of_size(order, deal.batch)
+                                        : steps_of_frames(order, most, budget, deal.pieces());
   for (Utterances& step : steps) sort_by_length(step, frames);
   if (deal.training && epoch == 0) {
     std::reverse(steps.begin() + 1, steps.end());

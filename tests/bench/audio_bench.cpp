@@ -57,7 +57,7 @@ void bench(const std::string& directory, int repetitions) {
   const Resampler resampler(44100, kRate);
   const AudioAugment speeds({.speed_percent = 10});
   const AudioAugment noise({.gain_db = 6, .noise_share = 1}, {sounds.front().samples});
-  const auto key = [](size_t i) { return UtteranceKey{1, 0, static_cast<int64_t>(i)}; };
+  const auto key = [](size_t i) { return SampleKey{1, 0, static_cast<int64_t>(i)}; };
   time("read", hours, [&](size_t i) { read_audio(files[i]); });
   time("features, 161 frequencies", hours, [&](size_t i) { linear.compute(sounds[i].samples); });
   time("features, 40 mel bands", hours, [&](size_t i) { mel.compute(sounds[i].samples); });

@@ -129,7 +129,7 @@ TEST(Loader, RowsAreTheirSamples) {
       const int64_t sample = batch.samples[i];
       EXPECT_EQ(batch.labels[i], sample % 4);
       std::vector<float> image(45);
-      normalizer.write(images.image(sample), random_window(9, 2, sample, 4),
+      normalizer.write(images.image(sample), random_window({9, 2, sample}, 4),
                        reinterpret_cast<std::byte*>(image.data()));
       EXPECT_TRUE(
           std::equal(image.begin(), image.end(), batch.input.begin() + static_cast<int>(i) * 45));

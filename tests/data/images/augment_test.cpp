@@ -102,11 +102,11 @@ TEST(Augment, WindowIsKeyedBySeedEpochAndSample) {
   const auto key = [](const Window& w) { return w.down * 100 + w.right * 2 + w.mirror; };
   int seed_moves = 0, epoch_moves = 0, sample_moves = 0;
   for (int64_t sample = 0; sample < 100; ++sample) {
-    const int64_t here = key(random_window(1, 2, sample, 4));
-    EXPECT_EQ(here, key(random_window(1, 2, sample, 4)));
-    seed_moves += here != key(random_window(2, 2, sample, 4));
-    epoch_moves += here != key(random_window(1, 3, sample, 4));
-    sample_moves += here != key(random_window(1, 2, sample + 1, 4));
+    const int64_t here = key(random_window({1, 2, sample}, 4));
+    EXPECT_EQ(here, key(random_window({1, 2, sample}, 4)));
+    seed_moves += here != key(random_window({2, 2, sample}, 4));
+    epoch_moves += here != key(random_window({1, 3, sample}, 4));
+    sample_moves += here != key(random_window({1, 2, sample + 1}, 4));
   }
   // there are 162 windows, so 0.6 of 100 pairs agree by chance, and 10 practically never
   EXPECT_GT(seed_moves, 90);
@@ -119,7 +119,7 @@ TEST(Augment, WindowsAreUniform) {
   std::map<int64_t, int> down, right;
   int mirrored = 0;
   for (int64_t sample = 0; sample < kDraws; ++sample) {
-    const Window window = random_window(7, 0, sample, 4);
+    const Window window = random_window({7, 0, sample}, 4);
     ++down[window.down];
     ++right[window.right];
     mirrored += window.mirror;

@@ -41,8 +41,7 @@ std::vector<float> floats_of(const Tensor& tensor) {
 struct Masked {
   int64_t frames = 0, features = 0;
 };
-Masked masked(const AudioAugment& augment, const UtteranceKey& key, int64_t frames,
-              int64_t features) {
+Masked masked(const AudioAugment& augment, const SampleKey& key, int64_t frames, int64_t features) {
   const Tensor tensor = ones(frames, features);
   augment.mask(tensor, key);
   Masked result;
@@ -60,7 +59,7 @@ Masked masked(const AudioAugment& augment, const UtteranceKey& key, int64_t fram
 
 TEST(AudioAugment, IsOffByDefault) {
   const AudioAugment augment({});
-  const UtteranceKey key{1, 2, 3};
+  const SampleKey key{1, 2, 3};
   EXPECT_EQ(augment.perturb(tone(100), key), tone(100));
   EXPECT_EQ(augment.length(100, key), 100);
   const Tensor features = ones(5, 4);
@@ -70,7 +69,7 @@ TEST(AudioAugment, IsOffByDefault) {
 
 TEST(AudioAugment, IsKeyedBySeedEpochAndUtterance) {
   const AudioAugment augment({.gain_db = 6, .noise_share = 1, .time_masks = 2}, {tone(77, 0.1f)});
-  const auto heard = [&](const UtteranceKey& key) {
+  const auto heard = [&](const SampleKey& key) {
     std::vector<float> result = augment.perturb(tone(500), key);
     const Tensor features = ones(300, 2);
     augment.mask(features, key);
@@ -89,7 +88,7 @@ TEST(AudioAugment, PlaysAtThreeSpeeds) {
   const AudioAugment augment({.speed_percent = 10});
   std::map<int64_t, int> lengths;
   for (int64_t i = 0; i < 300; ++i) {
-    const UtteranceKey key{1, 0, i};
+    const SampleKey key{1, 0, i};
     const std::vector<float> samples = augment.perturb(tone(990), key);
     EXPECT_EQ(augment.length(990, key), std::ssize(samples));
     ++lengths[std::ssize(samples)];
@@ -202,7 +201,7 @@ TEST(AudioAugment, KnowsWhatItPerturbs) {
   for (const AudioAugmentOptions& options : all) {
     const AudioAugment augment(options, {noise});
     for (int64_t utterance = 0; utterance < 50; ++utterance) {
-      const UtteranceKey key{1, 2, utterance};
+      const SampleKey key{1, 2, utterance};
       EXPECT_EQ(augment.perturbs(key), augment.perturb(speech, key) != speech);
     }
   }

@@ -115,7 +115,7 @@ TEST_F(SpeechSet, SpeedChangesTheLengthsOfAnEpoch) {
 
 TEST_F(SpeechSet, SpeedChangesNoBudgetedSteps) {
   const SpeechExamples speech =
-      examples(utterances(40), {.steps = {.frames = 1500}}, {.speed_percent = 10});
+      examples(utterances(40), {.step_frames = 1500}, {.speed_percent = 10});
   Loader loader(speech, {.workers = 2, .seed = 5});
   int64_t frames = 0;
   for (int64_t epoch = 0; epoch < 6; ++epoch) {
@@ -128,7 +128,7 @@ TEST_F(SpeechSet, SpeedChangesNoBudgetedSteps) {
   EXPECT_GT(frames, 0);
   EXPECT_EQ(
       error_of([&] {
-        examples(utterances(1), {.steps = {.frames = 20}}, {.speed_percent = 10}).epoch(0, {});
+        examples(utterances(1), {.step_frames = 20}, {.speed_percent = 10}).epoch(0, {});
       }),
       "speech train: data.frames is 20, but with 1 workers x micro-batches and a longest utterance "
       "of 32 frames it must be at least 32");

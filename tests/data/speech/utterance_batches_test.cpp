@@ -22,12 +22,12 @@ std::vector<int64_t> lengths(int64_t count) {
 
 /// For each step, the pieces of all ranks, by (rank, micro-batch).
 std::vector<std::vector<Piece>> steps_of(const std::vector<int64_t>& frames, Deal deal,
-                                         int64_t epoch, UtteranceSteps options = {},
+                                         int64_t epoch, int64_t budget = 0,
                                          const std::vector<int64_t>& most = {}) {
   std::vector<std::vector<Piece>> steps;
   for (deal.rank = 0; deal.rank < deal.workers; ++deal.rank) {
     const std::vector<Piece> pieces =
-        cut_utterances(frames, most.empty() ? frames : most, options, epoch, deal, "speech");
+        cut_utterances(frames, most.empty() ? frames : most, budget, epoch, deal, "speech");
     steps.resize(pieces.size() / static_cast<size_t>(deal.accumulate));
     for (size_t i = 0; i < pieces.size(); ++i)
       steps[i / static_cast<size_t>(deal.accumulate)].push_back(pieces[i]);
@@ -175,8 +175,8 @@ TEST(UtteranceBatches, AnEvaluationReadsAllOnce) {
 
 TEST(UtteranceBatches, NeedAStep) {
   const auto complaint = [](const std::vector<int64_t>& frames, const Deal& deal,
-                            UtteranceSteps options = {}) {
-    return error_of([&] { cut_utterances(frames, frames, options, 0, deal, "an4 train"); });
+                            int64_t budget = 0) {
+    return error_of([&] { cut_utterances(frames, frames, budget, 0, deal, "an4 train"); });
   };
   const std::vector<int64_t> five(5, 1);
   EXPECT_EQ(complaint(five, {.batch = 8}), "an4 train: 5 utterances, expected at least 8");

@@ -1,7 +1,6 @@
 #include "data/examples.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <csetjmp>
-#include <cstring>
 #include <vector>
 // clang-format off
 #include <cstddef>  // both before jpeglib.h, which uses them

@@ -1,7 +1,6 @@
 #include "data/images/holdout.h"
 
 #include <cstring>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/random.h"

@@ -9,6 +9,12 @@
 
 namespace wisp {
 
+/// The meaning of data.validation where it is a number of samples.
+inline constexpr const char* kHoldOutMeaning =
+    "number of training samples held out for validation; they decide the best checkpoint and the "
+    "plateau, and the test set is evaluated only at the end; 0: none, the last checkpoint is the "
+    "best";
+
 /// Numbers of samples, in order.
 struct HeldOutNumbers {
   std::vector<int64_t> train;       // remaining samples

@@ -49,11 +49,7 @@ std::unique_ptr<Examples> ImageExamples::on_device(MemoryPool& pool, const Strea
 
 ImageSource::ImageSource(Config& config) {
   config.bind("data.augment", augment_, "random crop of the image padded by 4, random flip");
-  config.bind_least(
-      "data.validation", validation_, 0,
-      "number of training samples held out for validation; they decide the best checkpoint and the "
-      "plateau, and the test set is evaluated only at the end; 0: none, the last checkpoint is the "
-      "best");
+  config.bind_least("data.validation", validation_, 0, kHoldOutMeaning);
 }
 
 Facts ImageSource::facts() const {

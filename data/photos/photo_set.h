@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/hash.h"
+
 namespace wisp {
 
 class PhotoSet {
@@ -25,7 +27,12 @@ class PhotoSet {
   /// name if they cannot be read.
   virtual std::string_view bytes(int64_t photo, std::string& buffer) const = 0;
   /// A hash of the photos and their order. By default of names and classes, without reading bytes.
-  virtual uint64_t digest() const;
+  virtual uint64_t digest() const {
+    uint64_t hash = hash_number(static_cast<uint64_t>(count()), hash_text(""));
+    for (int64_t photo = 0; photo < count(); ++photo)
+      hash = hash_number(static_cast<uint64_t>(label(photo)), hash_text(name(photo), hash));
+    return hash;
+  }
 };
 
 /// Some photos of a set, in the given order.
@@ -41,7 +48,11 @@ class PhotoSubset final : public PhotoSet {
   std::string_view bytes(int64_t photo, std::string& buffer) const override {
     return whole_->bytes(at(photo), buffer);
   }
-  uint64_t digest() const override;
+  uint64_t digest() const override {
+    uint64_t hash = whole_->digest();
+    for (const int64_t photo : photos_) hash = hash_number(static_cast<uint64_t>(photo), hash);
+    return hash;
+  }
 
  private:
   int64_t at(int64_t photo) const { return photos_[static_cast<size_t>(photo)]; }

@@ -1,6 +1,5 @@
 #include "data/photos/photo_shards.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

@@ -20,9 +20,13 @@ Normalization imagenet_normalization() {
   return {{0.485 * 255, 0.456 * 255, 0.406 * 255}, {0.229 * 255, 0.224 * 255, 0.225 * 255}};
 }
 
-std::shared_ptr<const PhotoSet> subset(const std::shared_ptr<const PhotoSet>& photos,
-                                       std::vector<int64_t> numbers) {
-  return std::make_shared<PhotoSubset>(photos, std::move(numbers));
+/// Takes `count` photos out of a set, and returns them. `name` is for messages.
+std::shared_ptr<const PhotoSet> take_out(std::shared_ptr<const PhotoSet>& photos, int64_t count,
+                                         const std::string& name) {
+  const HeldOutNumbers parts = hold_out(photos->count(), count, name);
+  const auto out = std::make_shared<PhotoSubset>(photos, parts.validation);
+  photos = std::make_shared<PhotoSubset>(photos, parts.train);
+  return out;
 }
 
 class PhotoSource final : public DataSource {
@@ -61,11 +65,7 @@ class PhotoSource final : public DataSource {
     config.bind_least(
         "data.lighting", options_.lighting, 0,
         "strength of AlexNet's lighting noise in training, 0 or more (0.1 in the paper)");
-    config.bind_least(
-        "data.validation", validation_, 0,
-        "number of training samples held out for validation; they decide the best "
-        "checkpoint and the plateau, and the test set is evaluated only at the end; 0: "
-        "none, the last checkpoint is the best");
+    config.bind_least("data.validation", validation_, 0, kHoldOutMeaning);
     config.bind_least(
         "data.block", order_.block, 0,
         "photos of shards that lie together and are drawn near each other in training, in a nearly "
@@ -115,9 +115,7 @@ class PhotoSource final : public DataSource {
     std::shared_ptr<const PhotoSet> train = find(layout.train, ""), test;
     if (layout.test.empty()) {
       const int64_t count = std::max<int64_t>(train->count() / kTestShare, 1);
-      const HeldOutNumbers parts = hold_out(train->count(), count, layout.train);
-      test = subset(train, parts.validation);
-      train = subset(train, parts.train);
+      test = take_out(train, count, layout.train);
       splits.notices.push_back(
           concat(layout.train, ": no test set; ", count, " photos are held out as one"));
     } else {
@@ -132,10 +130,8 @@ class PhotoSource final : public DataSource {
     if (validation_ > 0) {
       WISP_CHECK(validation_ < train->count(), layout.train, ": data.validation is ", validation_,
                  " of ", train->count(), " training samples, expected fewer");
-      const HeldOutNumbers parts = hold_out(train->count(), validation_, layout.train);
       splits.validation = examples(layout.train + ", held out for validation",
-                                   subset(train, parts.validation), false);
-      train = subset(train, parts.train);
+                                   take_out(train, validation_, layout.train), false);
     }
     splits.train = examples(layout.train, train, augment_);
     splits.test =

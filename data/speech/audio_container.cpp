@@ -1,7 +1,6 @@
 #include "data/speech/audio_container.h"
 
 #include <charconv>
-#include <cstdint>
 #include <optional>
 
 #include "core/base/error.h"

@@ -1,7 +1,5 @@
 // Published speech corpora, and manifests of the user's own corpora.
-#include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <set>
 
 #include "core/base/error.h"

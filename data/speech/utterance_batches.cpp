@@ -1,7 +1,6 @@
 #include "data/speech/utterance_batches.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/base/error.h"
 #include "data/order.h"

@@ -1,7 +1,6 @@
 // A text file of the user's own: the first nine tenths of its lines are for training, then half a
 // tenth each for validation and test. A text of few lines is cut between words instead.
 #include <algorithm>
-#include <memory>
 #include <string_view>
 
 #include "core/base/error.h"

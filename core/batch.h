@@ -37,6 +37,14 @@ struct Batch {
   const BatchMaker* maker = nullptr;  // makes inputs and targets, if the batch has only samples
   uint64_t seed = 0;                  // with epoch and sample, the key of augmentation
   int64_t epoch = 0;
+
+  /// Gives the only input, the targets and `keys` samples their shapes, in the memory they have.
+  void fit(const Shape& input, DType dtype, const Shape& target, int64_t keys) {
+    inputs.resize(1);
+    inputs[0] = inputs[0].fitted(input, dtype);
+    targets = targets.fitted(target, DType::i32);
+    samples = samples.fitted({keys}, DType::i64);
+  }
 };
 
 }  // namespace wisp

@@ -1,7 +1,6 @@
 #include "data/loader.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "core/base/error.h"
@@ -160,9 +159,8 @@ void Loader::hand_out(Slot& slot) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return slot.left == 0; });
   if (slot.failure) std::rethrow_exception(slot.failure);
-  damage_.clear();
-  std::copy_if(slot.faults.begin(), slot.faults.end(), std::back_inserter(damage_),
-               [](const std::string& fault) { return !fault.empty(); });
+  damage_ = slot.faults;
+  std::erase(damage_, "");
   damaged_ += std::ssize(damage_);
   if (!damage_.empty()) last_damage_ = damage_.back();
 }

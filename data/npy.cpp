@@ -34,10 +34,10 @@ class HeaderParser {
 
   Header parse() {
     Header header;
-    expect('{');
-    while (!take('}')) {
+    expect("{");
+    while (!take("}")) {
       const std::string key = quoted();
-      expect(':');
+      expect(":");
       if (key == "descr" && header.descr.empty()) {
         header.descr = quoted();
       } else if (key == "fortran_order" && !header.fortran_order) {
@@ -47,8 +47,8 @@ class HeaderParser {
       } else {
         fail(concat("key '", key, "'"));
       }
-      if (!take(',')) {
-        expect('}');
+      if (!take(",")) {
+        expect("}");
         break;
       }
     }
@@ -67,18 +67,18 @@ class HeaderParser {
   void skip_spaces() {
     text_.remove_prefix(std::min(text_.find_first_not_of(" \n"), text_.size()));
   }
-  bool take(char wanted) {
+  bool take(std::string_view wanted) {
     skip_spaces();
-    if (text_.empty() || text_.front() != wanted) return false;
-    text_.remove_prefix(1);
+    if (!text_.starts_with(wanted)) return false;
+    text_.remove_prefix(wanted.size());
     return true;
   }
-  void expect(char wanted) {
+  void expect(std::string_view wanted) {
     if (!take(wanted)) fail(concat("no ", wanted, " where one belongs"));
   }
   std::string quoted() {
-    const bool single = take('\'');
-    if (!single) expect('"');
+    const bool single = take("'");
+    if (!single) expect("\"");
     const size_t end = text_.find(single ? '\'' : '"');
     if (end == text_.npos) fail("a string without end");
     std::string value(text_.substr(0, end));
@@ -86,21 +86,17 @@ class HeaderParser {
     return value;
   }
   bool boolean() {
-    skip_spaces();
-    for (const auto& [word, value] : {std::pair("True", true), std::pair("False", false)}) {
-      if (!text_.starts_with(word)) continue;
-      text_.remove_prefix(std::strlen(word));
-      return value;
-    }
-    fail("no True or False");
+    if (take("True")) return true;
+    if (!take("False")) fail("no True or False");
+    return false;
   }
   std::vector<int64_t> extents() {
     std::vector<int64_t> values;
-    expect('(');
-    while (!take(')')) {
+    expect("(");
+    while (!take(")")) {
       values.push_back(number());
-      if (!take(',')) {
-        expect(')');
+      if (!take(",")) {
+        expect(")");
         break;
       }
     }

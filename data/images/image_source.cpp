@@ -19,10 +19,7 @@ ImageExamples::ImageExamples(ImageSet set, const Normalization& normalization, D
 
 void ImageExamples::shape(const Piece& piece, Batch& batch) const {
   const auto rows = static_cast<int64_t>(piece.rows.size());
-  batch.inputs.resize(1);
-  batch.inputs[0] = batch.inputs[0].fitted(set_.images.shape().with_rows(rows), compute_);
-  batch.targets = batch.targets.fitted({rows}, DType::i32);
-  batch.samples = batch.samples.fitted({rows}, DType::i64);
+  batch.fit(set_.images.shape().with_rows(rows), compute_, {rows}, rows);
 }
 
 std::string ImageExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {

@@ -52,34 +52,27 @@ struct Scene {
   float noise;  // largest deviation of a pixel
 };
 
-class Draws {
- public:
-  explicit Draws(const Philox& philox) : philox_(philox) {}
-  float between(float low, float high) { return low + (high - low) * philox_.uniform(index_++); }
-  Colour colour() { return {between(0, 255), between(0, 255), between(0, 255)}; }
-
- private:
-  const Philox& philox_;
-  uint64_t index_ = 0;
-};
-
 float contrast(const Colour& a, const Colour& b) {
   return std::abs(a[0] - b[0]) + std::abs(a[1] - b[1]) + std::abs(a[2] - b[2]);
 }
 
 Scene draw_scene(const Philox& philox) {
-  Draws draw(philox);
+  uint64_t draws = 0;
+  const auto between = [&](float low, float high) {
+    return low + (high - low) * philox.uniform(draws++);
+  };
+  const auto colour = [&] { return Colour{between(0, 255), between(0, 255), between(0, 255)}; };
   Scene scene;
-  scene.x = draw.between(11, 21);
-  scene.y = draw.between(11, 21);
-  scene.radius = draw.between(7, 13);
-  const float angle = draw.between(0, 2 * std::numbers::pi_v<float>);
+  scene.x = between(11, 21);
+  scene.y = between(11, 21);
+  scene.radius = between(7, 13);
+  const float angle = between(0, 2 * std::numbers::pi_v<float>);
   scene.cosine = std::cos(angle);
   scene.sine = std::sin(angle);
-  scene.noise = draw.between(10, 60);
+  scene.noise = between(10, 60);
   do {  // one distribution for both, so a pixel's mean says nothing about the class
-    scene.shape = draw.colour();
-    scene.ground = draw.colour();
+    scene.shape = colour();
+    scene.ground = colour();
   } while (contrast(scene.shape, scene.ground) < 120);
   return scene;
 }

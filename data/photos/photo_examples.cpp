@@ -21,16 +21,9 @@ PhotoExamples::PhotoExamples(std::string name, std::shared_ptr<const PhotoSet> p
   WISP_CHECK(photos_->count() > 0, name_, ": no photos");
 }
 
-std::vector<Piece> PhotoExamples::epoch(int64_t epoch, const Deal& deal) const {
-  return cut_samples(count(), epoch, deal, name_, use_.order);
-}
-
 void PhotoExamples::shape(const Piece& piece, Batch& batch) const {
   const auto rows = std::ssize(piece.rows);
-  batch.inputs.resize(1);
-  batch.inputs[0] = batch.inputs[0].fitted({rows, image_[0], image_[1], image_[2]}, compute_);
-  batch.targets = batch.targets.fitted({rows}, DType::i32);
-  batch.samples = batch.samples.fitted({rows}, DType::i64);
+  batch.fit({rows, image_[0], image_[1], image_[2]}, compute_, {rows}, rows);
 }
 
 std::string PhotoExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {

@@ -30,7 +30,9 @@ class PhotoExamples final : public Examples {
                 const PhotoUse& use);
 
   int64_t count() const override { return photos_->count(); }
-  std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override;
+  std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override {
+    return cut_samples(count(), epoch, deal, name_, use_.order);
+  }
   void shape(const Piece& piece, Batch& batch) const override;
   /// Throws Error once more than `most_bad` photos were damaged, and for a photo that needs a
   /// library which this build lacks.

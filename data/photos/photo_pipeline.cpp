@@ -26,8 +26,6 @@ DecodedImage look(const Photo& photo, const View& view, const PhotoOptions& opti
   return part;
 }
 
-bool mirrors(const SampleKey& key) { return (key.philox().bits(kFlipIndex) >> 31) != 0; }
-
 }  // namespace
 
 PhotoPipeline::PhotoPipeline(const PhotoOptions& options, const Normalization& normalization,
@@ -47,7 +45,8 @@ std::string PhotoPipeline::train(const Photo& photo, const SampleKey& key, std::
   const DecodedImage image = look(photo, view, options_);
   rand_augment(image.pixels, options_.changes, key);
   jitter_colours(image.pixels, options_.jitter, key);
-  const Window window{.mirror = options_.flip && mirrors(key)};
+  const bool heads = key.philox().bits(kFlipIndex) >> 31 != 0;  // of a coin
+  const Window window{.mirror = options_.flip && heads};
   if (options_.lighting > 0) {
     normalizer_.write(image.pixels, window, out, lighting_noise(options_.lighting, key));
   } else {

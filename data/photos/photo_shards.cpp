@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -53,15 +52,9 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
-
 template <class T>
 Tensor tensor_of(const std::vector<T>& values) {
-  Tensor tensor({std::ssize(values)}, std::is_same_v<T, int32_t> ? DType::i32 : DType::i64);
+  Tensor tensor({std::ssize(values)}, dtype_of<T>::value);
   std::memcpy(tensor.raw(), values.data(), static_cast<size_t>(tensor.bytes()));
   return tensor;
 }
@@ -227,12 +220,14 @@ void PhotoShardWriter::add(const std::string& name, int32_t label, std::string_v
 void PhotoShardWriter::finish() {
   WISP_CHECK(!shards_.empty(), folder_, ": no photos to pack");
   CheckpointWriter index;
+  std::string classes;
+  for (const std::string& name : classes_) classes += name + "\n";
+  index.metadata("format", kFormat);
+  index.metadata("classes", classes);
+  index.metadata("origin", origin_);
   const Tensor labels = tensor_of(labels_), checksums = tensor_of(checksums_);
   Tensor names({std::ssize(names_)}, DType::u8);
   std::memcpy(names.raw(), names_.data(), names_.size());
-  index.metadata("format", kFormat);
-  index.metadata("classes", joined(classes_));
-  index.metadata("origin", origin_);
   index.add("labels", labels);
   index.add("checksums", checksums);
   index.add("names", names);

@@ -1,5 +1,7 @@
 #include "data/speech/alphabet.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "core/base/error.h"
@@ -52,13 +54,9 @@ std::vector<int32_t> Alphabet::labels(std::string_view text) const {
       labels.push_back(found->second);
     }
   }
-  std::string list;
-  for (const std::string_view character : unknown)
-    list += concat(list.empty() ? "" : ", ", "'", character, "'");
-  std::string expected;
-  for (int64_t i = 1; i < size(); ++i) expected += names_[static_cast<size_t>(i)];
-  WISP_CHECK(unknown.empty(), "\"", line, "\" has ", list, ", expected characters of \"", expected,
-             "\"");
+  WISP_CHECK(unknown.empty(), "\"", line, "\" has '", fmt::format("{}", fmt::join(unknown, "', '")),
+             "', expected characters of \"",
+             fmt::format("{}", fmt::join(names_.begin() + 1, names_.end(), "")), "\"");
   return labels;
 }
 

@@ -85,10 +85,6 @@ const Resampler& AudioAugment::speed(const SampleKey& key) const {
   return speeds_[key.philox().below(kSpeed, static_cast<uint32_t>(speeds_.size()))];
 }
 
-int64_t AudioAugment::length(int64_t samples, const SampleKey& key) const {
-  return speed(key).length(samples);
-}
-
 bool AudioAugment::mixes(const SampleKey& key) const {
   return options_.noise_share > uniform(key, kMixed, 0, 1);
 }

@@ -38,7 +38,7 @@ class AudioAugment {
                         std::vector<std::vector<float>> noises = {});
 
   /// The number of samples that perturb() returns for `samples` samples.
-  int64_t length(int64_t samples, const SampleKey& key) const;
+  int64_t length(int64_t samples, const SampleKey& key) const { return speed(key).length(samples); }
   /// The smallest and the largest length() over all keys.
   int64_t shortest(int64_t samples) const { return speeds_.back().length(samples); }
   int64_t longest(int64_t samples) const { return speeds_.front().length(samples); }

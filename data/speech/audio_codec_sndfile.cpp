@@ -42,17 +42,14 @@ sf_count_t file_read(void* into, sf_count_t count, void* data) {
 
 sf_count_t refuse_write(const void*, sf_count_t, void*) { return 0; }
 
-struct Close {
-  void operator()(SNDFILE* file) const { sf_close(file); }
-};
+using OpenFile = std::unique_ptr<SNDFILE, decltype(&sf_close)>;
 
-using OpenFile = std::unique_ptr<SNDFILE, Close>;
-
-void check_open(const OpenFile& file) {
+OpenFile checked(SNDFILE* file) {
   // the reason is in a variable shared by all threads (sf_strerror of no file)
   WISP_CHECK(file,
              "libsndfile cannot read it: the header is damaged, or the samples are coded in a way "
              "it does not know");
+  return {file, sf_close};
 }
 
 constexpr sf_count_t kBlock = 4096;  // frames per read
@@ -72,8 +69,7 @@ Audio decode_with_library(std::string bytes) {
   MemoryFile memory{std::move(bytes)};
   SF_VIRTUAL_IO calls{file_size, file_seek, file_read, refuse_write, file_tell};
   SF_INFO info{};
-  const OpenFile file(sf_open_virtual(&calls, SFM_READ, &info, &memory));
-  check_open(file);
+  const OpenFile file = checked(sf_open_virtual(&calls, SFM_READ, &info, &memory));
   Audio audio{{}, info.samplerate};
   std::vector<float> block(static_cast<size_t>(kBlock * info.channels));
   sf_count_t left = info.frames;  // a FLAC file may have tags after the last frame
@@ -96,8 +92,7 @@ Audio decode_with_library(std::string bytes) {
 
 AudioLength length_with_library(const std::string& path) {
   SF_INFO info{};
-  const OpenFile file(sf_open(path.c_str(), SFM_READ, &info));
-  check_open(file);
+  const OpenFile file = checked(sf_open(path.c_str(), SFM_READ, &info));
   return {info.frames == SF_COUNT_MAX ? 0 : info.frames, info.samplerate};
 }
 

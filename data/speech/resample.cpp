@@ -77,8 +77,6 @@ Resampler::Resampler(int64_t from, int64_t to) : from_(from), to_(to) {
   }
 }
 
-int64_t Resampler::length(int64_t count) const { return (count * to_ + from_ - 1) / from_; }
-
 std::vector<float> Resampler::resample(std::span<const float> samples) const {
   if (rates_are_equal()) return {samples.begin(), samples.end()};
   const int64_t count = std::ssize(samples);

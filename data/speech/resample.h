@@ -22,7 +22,7 @@ class Resampler {
 
   bool rates_are_equal() const { return from_ == to_; }
   /// The number of samples that `count` samples become: count · to / from, rounded up.
-  int64_t length(int64_t count) const;
+  int64_t length(int64_t count) const { return (count * to_ + from_ - 1) / from_; }
   /// The resampled sound. With equal rates it is unchanged, to the bit.
   std::vector<float> resample(std::span<const float> samples) const;
 

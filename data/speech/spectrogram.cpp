@@ -64,8 +64,6 @@ Spectrogram::Spectrogram(const SpectrogramOptions& options)
   if (options.mels > 0) make_bands();
 }
 
-int64_t Spectrogram::features() const { return options_.mels > 0 ? options_.mels : bins(); }
-
 void Spectrogram::make_bands() {
   const double nyquist = static_cast<double>(options_.rate) / 2;
   const double bin_hertz = static_cast<double>(options_.rate) / static_cast<double>(window_);

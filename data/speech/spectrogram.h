@@ -19,7 +19,7 @@ class Spectrogram {
 
   const SpectrogramOptions& options() const { return options_; }
   /// F: the mel bands, or window / 2 + 1 frequencies; 161 by default.
-  int64_t features() const;
+  int64_t features() const { return options_.mels > 0 ? options_.mels : bins(); }
   /// The fewest samples that compute() accepts, because half a window is mirrored at each end.
   int64_t least_samples() const { return window_ / 2 + 1; }
   /// T = 1 + samples / stride, or 1 + (samples - 1) / stride for an odd window.

@@ -100,12 +100,9 @@ void SpeechExamples::shape(const Piece& piece, Batch& batch) const {
     longest = std::max(longest, frames(piece.key(utterance)));
     labels = std::max<int64_t>(labels, std::ssize(labels_[static_cast<size_t>(utterance)]));
   }
-  batch.inputs.resize(1);
-  batch.inputs[0] = batch.inputs[0].fitted(
-      {rows, rounded_up(longest, options_.quantum), spectrogram_.features()}, options_.compute);
+  const int64_t padded = rounded_up(longest, options_.quantum);
+  batch.fit({rows, padded, spectrogram_.features()}, options_.compute, {rows, labels}, rows);
   batch.lengths = batch.lengths.fitted({rows}, DType::i64);
-  batch.targets = batch.targets.fitted({rows, labels}, DType::i32);
-  batch.samples = batch.samples.fitted({rows}, DType::i64);
 }
 
 std::string SpeechExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {

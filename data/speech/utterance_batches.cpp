@@ -1,6 +1,7 @@
 #include "data/speech/utterance_batches.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
 #include "data/order.h"
@@ -12,9 +13,8 @@ using Utterances = std::vector<int64_t>;
 
 /// Sorts by falling length, then by index.
 void sort_by_length(Utterances& utterances, std::span<const int64_t> frames) {
-  std::sort(utterances.begin(), utterances.end(), [&](int64_t a, int64_t b) {
-    const int64_t of_a = frames[static_cast<size_t>(a)], of_b = frames[static_cast<size_t>(b)];
-    return of_a != of_b ? of_a > of_b : a < b;
+  std::ranges::sort(utterances, {}, [&](int64_t utterance) {
+    return std::pair(-frames[static_cast<size_t>(utterance)], utterance);
   });
 }
 

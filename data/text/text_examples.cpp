@@ -69,10 +69,8 @@ uint64_t TextExamples::digest() const {
 
 void TextExamples::shape(const Piece& piece, Batch& batch) const {
   const auto columns = static_cast<int64_t>(piece.rows.size());
-  batch.inputs.resize(1);
-  batch.inputs[0] = batch.inputs[0].fitted({piece.length, columns}, DType::i32);
-  batch.targets = batch.targets.fitted({piece.length * columns}, DType::i32);
-  batch.samples = batch.samples.fitted({piece.length * columns}, DType::i64);
+  const int64_t targets = piece.length * columns;
+  batch.fit({piece.length, columns}, DType::i32, {targets}, targets);
 }
 
 std::string TextExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {

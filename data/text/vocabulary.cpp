@@ -30,24 +30,15 @@ Vocabulary Vocabulary::of(std::string_view text, int64_t most) {
   WISP_CHECK(most >= 0, "a vocabulary of ", most, " words, expected 0 (all) or more");
   check_utf8(text);
   std::unordered_map<std::string_view, int64_t> counts;
-  bool words = false;
-  each_word(text, [&](std::string_view word) {
-    ++counts[word];
-    words = words || word != kEnd;
-  });
-  WISP_CHECK(words, "there is no word");
+  each_word(text, [&](std::string_view word) { ++counts[word]; });
+  WISP_CHECK(counts.size() > counts.count(kEnd), "there is no word");
   std::vector<std::pair<std::string_view, int64_t>> order(counts.begin(), counts.end());
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
-  });
+  std::ranges::sort(order, {},
+                    [](const auto& word) { return std::pair(-word.second, word.first); });
   if (most > 0 && std::ssize(order) > most) order.resize(static_cast<size_t>(most));
   std::vector<std::string> kept;
-  bool unknown = false;
-  for (const auto& [word, count] : order) {
-    kept.emplace_back(word);
-    unknown = unknown || word == kUnknown;
-  }
-  if (!unknown) kept.emplace_back(kUnknown);
+  for (const auto& [word, count] : order) kept.emplace_back(word);
+  if (std::ranges::count(kept, kUnknown) == 0) kept.emplace_back(kUnknown);
   return Vocabulary(std::move(kept));
 }
 

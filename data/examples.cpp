@@ -9,7 +9,6 @@
 namespace wisp {
 namespace {
 
-/// Cuts samples in an order.
 std::vector<Piece> cut(const std::vector<int64_t>& order, int64_t epoch, const Deal& deal) {
   const int64_t count = std::ssize(order), size = deal.batch / deal.pieces();
   const int64_t end = deal.training ? count / deal.batch * deal.batch : count;

@@ -7,7 +7,6 @@
 
 namespace wisp {
 
-/// Options of RandAugment.
 struct RandAugment {
   int64_t changes = 0;    // number of changes; 0: none, 2 in the paper
   int64_t magnitude = 9;  // of all changes, 0 to 30

@@ -18,16 +18,6 @@ std::string other_case(std::string_view character) {
   return other;
 }
 
-/// The text with each run of white space as one space, and none at both ends.
-std::string in_one_line(std::string_view text) {
-  std::string line;
-  for (const std::string_view word : split_words(text)) {
-    if (!line.empty()) line += ' ';
-    line += word;
-  }
-  return line;
-}
-
 }  // namespace
 
 Alphabet::Alphabet(std::string_view characters) : names_{kBlank} {
@@ -42,7 +32,7 @@ Alphabet::Alphabet(std::string_view characters) : names_{kBlank} {
 
 std::vector<int32_t> Alphabet::labels(std::string_view text) const {
   check_utf8(text);
-  const std::string line = in_one_line(text);
+  const std::string line = fmt::format("{}", fmt::join(split_words(text), " "));
   std::vector<int32_t> labels;
   std::set<std::string_view> unknown;
   for (const std::string_view character : characters_of(line)) {

@@ -29,7 +29,6 @@ struct AudioAugmentOptions {
 /// Throws Error for options out of range.
 void check(const AudioAugmentOptions& options);
 
-/// The augmentation of a training set. Any thread may call.
 class AudioAugment {
  public:
   /// `noises` are sounds to mix in, at the rate of the speech. Throws Error for options out of

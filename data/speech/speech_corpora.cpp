@@ -32,7 +32,7 @@ std::set<std::string> speakers_held_out(const std::vector<Utterance>& utterances
 /// numbers, dates. Source: Acero and Stern 1990, Carnegie Mellon University's Robust Speech group.
 class An4 final : public SpeechSource {
  public:
-  explicit An4(Config& config) : SpeechSource(config) {
+  explicit An4(Config& config) : SpeechSource(config, "an4") {
     config.bind("data.path", path_, "folder with an4, or the folder an4");
     config.bind(
         "data.validation", validation_,
@@ -43,8 +43,6 @@ class An4 final : public SpeechSource {
   int64_t held_out() const override { return validation_; }
 
  private:
-  std::string name() const override { return "an4"; }
-
   FoundUtterances utterances(Split split) const override {
     const std::string inside = path_ + "/an4";
     const std::string wav = (fs::is_directory(inside) ? inside : path_) + "/wav/";
@@ -65,7 +63,7 @@ class An4 final : public SpeechSource {
 /// LibriSpeech. Source: Panayotov et al. 2015.
 class LibriSpeech final : public SpeechSource {
  public:
-  explicit LibriSpeech(Config& config) : SpeechSource(config) {
+  explicit LibriSpeech(Config& config) : SpeechSource(config, "librispeech") {
     config.bind("data.path", path_, "folder with LibriSpeech, or the folder LibriSpeech");
     config.bind("data.train", train_, "training subsets");
     config.bind(
@@ -77,8 +75,6 @@ class LibriSpeech final : public SpeechSource {
   bool has_validation() const override { return !validation_.empty(); }
 
  private:
-  std::string name() const override { return "librispeech"; }
-
   FoundUtterances utterances(Split split) const override {
     const std::string inside = path_ + "/LibriSpeech";
     const std::string folder = (fs::is_directory(inside) ? inside : path_) + "/";
@@ -100,7 +96,7 @@ class LibriSpeech final : public SpeechSource {
 
 class Manifests final : public SpeechSource {
  public:
-  explicit Manifests(Config& config) : SpeechSource(config) {
+  explicit Manifests(Config& config) : SpeechSource(config, "speech") {
     config.bind("data.train", train_, "manifest of the training utterances");
     config.bind(
         "data.validation", validation_,
@@ -111,8 +107,6 @@ class Manifests final : public SpeechSource {
   bool has_validation() const override { return !validation_.empty(); }
 
  private:
-  std::string name() const override { return "speech"; }
-
   FoundUtterances utterances(Split split) const override {
     const std::string& path = split == Split::train        ? train_
                               : split == Split::validation ? validation_

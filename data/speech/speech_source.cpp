@@ -19,18 +19,19 @@ void bind_raw_pcm(Config& config, RawPcm& raw) {
   config.bind("data.raw_big_endian", raw.big_endian, "big-endian samples in .raw and .pcm files");
 }
 
-SpeechSource::SpeechSource(Config& config) {
+SpeechSource::SpeechSource(Config& config, std::string name) : name_(std::move(name)) {
+  SpectrogramOptions& spectrogram = options_.spectrogram;
   config.bind("data.alphabet", alphabet_, "characters of the texts; label 0 is the CTC blank");
-  config.bind("data.rate", spectrogram_.rate,
+  config.bind("data.rate", spectrogram.rate,
               "samples per second; files of other rates are resampled");
-  bind_raw_pcm(config, raw_);
-  config.bind("data.window_ms", spectrogram_.window_ms, "length of a frame in milliseconds");
-  config.bind("data.stride_ms", spectrogram_.stride_ms, "milliseconds between frames");
-  config.bind("data.mels", spectrogram_.mels, "number of mel bands of a frame; 0: all frequencies");
-  config.bind("data.cache", cache_,
+  bind_raw_pcm(config, options_.raw);
+  config.bind("data.window_ms", spectrogram.window_ms, "length of a frame in milliseconds");
+  config.bind("data.stride_ms", spectrogram.stride_ms, "milliseconds between frames");
+  config.bind("data.mels", spectrogram.mels, "number of mel bands of a frame; 0: all frequencies");
+  config.bind("data.cache", options_.cache,
               "folder of cached spectrograms for later epochs and runs; empty: no cache");
   config.bind(
-      "data.frames", step_frames_,
+      "data.frames", options_.step_frames,
       "frames of a step over all workers, padding included, instead of train.batch utterances; 0: "
       "train.batch");
   config.bind(
@@ -67,9 +68,9 @@ SpeechSource::SpeechSource(Config& config) {
 Facts SpeechSource::facts() const {
   const Alphabet alphabet(alphabet_);
   return {.inputs = {{.name = "spectrogram",
-                      .sample = {0, Spectrogram(spectrogram_).features()},
+                      .sample = {0, Spectrogram(options_.spectrogram).features()},
                       .padded = true,
-                      .sound = spectrogram_}},
+                      .sound = options_.spectrogram}},
           .classes = alphabet.size(),
           .names = alphabet.names(),
           .work = "frames"};
@@ -77,13 +78,10 @@ Facts SpeechSource::facts() const {
 
 Splits SpeechSource::open(DType compute) const {
   const Alphabet alphabet(alphabet_);
-  const SpeechOptions options{.spectrogram = spectrogram_,
-                              .raw = raw_,
-                              .step_frames = step_frames_,
-                              .compute = compute,
-                              .cache = cache_};
+  SpeechOptions options = options_;
+  options.compute = compute;
   std::vector<std::vector<float>> noises;
-  const AudioReader reader(spectrogram_.rate, raw_);
+  const AudioReader reader(options_.spectrogram.rate, options_.raw);
   if (!noise_.empty())
     for (const Utterance& sound : read_manifest(noise_, Texts::ignored))
       noises.push_back(reader.read(sound.audio));
@@ -94,8 +92,8 @@ Splits SpeechSource::open(DType compute) const {
       if (std::ranges::count(splits.notices, notice) == 0)
         splits.notices.push_back(std::move(notice));
     if (all.empty() && split == Split::validation) return nullptr;
-    WISP_CHECK(!all.empty(), name(), ": data.", name_of(split), " is empty, expected some data");
-    return std::make_unique<SpeechExamples>(concat(name(), " ", name_of(split)), std::move(all),
+    WISP_CHECK(!all.empty(), name_, ": data.", name_of(split), " is empty, expected some data");
+    return std::make_unique<SpeechExamples>(concat(name_, " ", name_of(split)), std::move(all),
                                             alphabet, options, std::move(augment));
   };
   splits.train = examples(Split::train, AudioAugment(augment_, std::move(noises)));

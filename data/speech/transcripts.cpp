@@ -25,14 +25,6 @@ std::string audio_of(const fs::path& folder, const std::string& id, const std::s
   throw Error(concat(where, ": there is no ", id, ".flac, .wav, .sph or .raw beside it"));
 }
 
-bool is_transcript(const fs::path& file) {
-  return file.filename().string().ends_with(".trans.txt");
-}
-
-bool is_sound(const fs::path& file) {
-  return std::find(std::begin(kSounds), std::end(kSounds), file.extension()) != std::end(kSounds);
-}
-
 }  // namespace
 
 FoundUtterances read_transcripts(const std::string& folder) {
@@ -41,7 +33,7 @@ FoundUtterances read_transcripts(const std::string& folder) {
   std::set<std::string> ids;
   std::set<fs::path> heard;  // paths of audio without extensions
   for (const fs::path& file : below.files) {
-    if (!is_transcript(file)) continue;
+    if (!file.string().ends_with(".trans.txt")) continue;
     const fs::path relative = file.lexically_relative(folder);  // keeps links' names
     const std::string speaker = relative.has_parent_path() ? relative.begin()->string() : "";
     const std::string whole = naming(file.string(), [&] { return read_utf8(file.string()); });
@@ -65,7 +57,8 @@ FoundUtterances read_transcripts(const std::string& folder) {
   WISP_CHECK(!found.utterances.empty(), folder,
              ": no utterances, expected files *.trans.txt in it");
   std::erase_if(below.files, [&](const fs::path& file) {
-    return !is_sound(file) || heard.contains(file.parent_path() / file.stem());
+    const bool is_sound = std::ranges::count(kSounds, file.extension().string()) > 0;
+    return !is_sound || heard.contains(file.parent_path() / file.stem());
   });
   note_skipped(found.notices, folder, "sounds without a transcript", below.files);
   return found;

@@ -21,12 +21,11 @@ constexpr Files kWikiText2{"wikitext2", "wikitext-2", "wiki.", ".tokens"};
 
 class Corpus final : public TextSource {
  public:
-  Corpus(Config& config, const Files& files) : TextSource(config), files_(files) {
+  Corpus(Config& config, const Files& files) : TextSource(config, files.name), files_(files) {
     config.bind("data.path", path_, concat("folder with the files, or with ", files.folder));
   }
 
  private:
-  std::string name() const override { return files_.name; }
   std::string text(Split split) const override {
     const std::string inside = concat(path_, "/", files_.folder);
     const std::string folder = std::filesystem::is_directory(inside) ? inside : path_;

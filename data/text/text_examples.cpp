@@ -9,11 +9,6 @@
 #include "core/io/checksum.h"
 
 namespace wisp {
-namespace {
-
-constexpr int64_t kMostPositions = int64_t{1} << 32;  // limit of a column, for its keys
-
-}  // namespace
 
 TextExamples::TextExamples(std::string name, std::vector<int32_t> tokens, int64_t vocabulary,
                            int64_t window)

@@ -34,6 +34,8 @@ class TextExamples final : public Examples {
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
 
  private:
+  static constexpr int64_t kMostPositions = int64_t{1} << 32;  // limit of a column, for its keys
+
   const std::string name_;
   const std::vector<int32_t> tokens_;
   const int64_t window_;

@@ -14,12 +14,11 @@ constexpr std::string_view kLineEnds = "\n", kSpaces = "\n \t\r\v\f";
 
 class TextFile final : public TextSource {
  public:
-  explicit TextFile(Config& config) : TextSource(config) {
+  explicit TextFile(Config& config) : TextSource(config, "text") {
     config.bind("data.path", path_, "text file in UTF-8 with at least 20 lines or words");
   }
 
  private:
-  std::string name() const override { return "text"; }
   std::string text(Split split) const override {
     const std::string whole = read_text_file(name(), path_);
     const bool lines = count(whole, kLineEnds) >= kFewest;

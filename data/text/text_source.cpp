@@ -15,7 +15,7 @@ std::string read_text_file(const std::string& name, const std::string& path) {
   });
 }
 
-TextSource::TextSource(Config& config) {
+TextSource::TextSource(Config& config, std::string name) : name_(std::move(name)) {
   config.bind_least(
       "data.window", window_, 1,
       "length of a window: words between two updates, through which gradients flow back");

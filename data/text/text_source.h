@@ -13,8 +13,8 @@ namespace wisp {
 /// Vocabulary::kUnknown. A split is cut into columns (TextExamples).
 class TextSource : public DataSource {
  public:
-  /// Binds the keys of all texts: data.window, data.vocabulary.
-  explicit TextSource(Config& config);
+  /// Binds the keys of all texts: data.window, data.vocabulary. `name` is for messages: "ptb".
+  TextSource(Config& config, std::string name);
 
   /// The classes are the words of the vocabulary.
   Facts facts() const override;
@@ -22,14 +22,14 @@ class TextSource : public DataSource {
   Splits open(DType compute) const override;
 
  protected:
-  /// The data set's name for messages: "ptb".
-  virtual std::string name() const = 0;
+  const std::string& name() const { return name_; }
   /// The whole text of a split, as returned by read_text_file().
   virtual std::string text(Split split) const = 0;
 
  private:
   Vocabulary vocabulary(const std::string& train) const;
 
+  const std::string name_;
   int64_t window_ = 35;
   int64_t most_ = 0;  // limit of words in the vocabulary; 0: all
 };

@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/setup/prepared.h"
-#include "apps/setup/replica.h"
 #include "apps/setup/shared_configuration.h"
-#include "apps/setup/worker_memory.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 
@@ -81,14 +79,10 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
   run.load();
   const TrainOptions& options = run.options();
   const double base_mb = resident_mb();
-  const WorkerMemory memory(options);
   StepTiming timing;
   double work = 0.0;  // images, tokens or frames per step
-  const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
-  run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared = run.shared(memory.of(worker.rank));
-    Replica replica(shared, worker);
-    const std::unique_ptr<Loader> loader = run.loader(Split::train, worker.rank);
+  const auto time_steps = [&](Replica& replica) {
+    const std::unique_ptr<Loader> loader = run.loader(Split::train, replica.rank());
     loader->start_epoch(0);
     const Batch batch = copy_of(*loader->next());
     const auto steps_per_epoch = static_cast<double>(loader->batches() / options.accumulate);
@@ -114,28 +108,29 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
       of_step = report.work;
       losses.push_back(replica.tally().mean_loss());
       // rank 0's clock decides for all workers
-      double words[] = {worker.rank == 0 && step >= kWarmUp && now_us() > deadline &&
+      double words[] = {replica.rank() == 0 && step >= kWarmUp && now_us() > deadline &&
                                 static_cast<int64_t>(times.size()) >= least_steps
                             ? 1.0
                             : 0.0};
       replica.sum_over_workers(words);
       more = words[0] == 0.0;
     }
-    if (worker.rank != world().rank) return;
-    const std::string threads = std::to_string(worker.threads) + "t";
+    if (replica.rank() != world().rank) return;
+    const Context& context = replica.context();
     timing.name = name;
-    timing.impl = "wisp " + replica.context().backend.name() + " " + options.precision + " " +
-                  options.device + " " + std::to_string(options.workers) + "x" + threads;
+    timing.impl = concat("wisp ", context.backend.name(), " ", options.precision, " ",
+                         options.device, " ", options.workers, "x", context.threads, "t");
     timing.batch = options.batch;
     timing.unit = run.facts().work + "/s";
     timing.ms = median(times);
     timing.losses = losses;
     timing.device = device_work() - before;
-    if (shared.pool.device().is_cuda())
-      timing.peak_device_mb = static_cast<double>(shared.pool.stats().peak_used_bytes) / kMb;
+    if (context.pool.device().is_cuda())
+      timing.peak_device_mb = static_cast<double>(context.pool.stats().peak_used_bytes) / kMb;
     timing.steps = static_cast<int64_t>(times.size()) * (world().processes() ? 1 : options.workers);
     work = of_step;
-  });
+  };
+  run_replicas(run, time_steps, options.link);
   timing.rate = work / (timing.ms * 1e-3);
   timing.peak_mb = resident_mb() - base_mb;
   timing.loss0 = timing.losses.front();

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "apps/setup/replaced_keys.h"
-#include "apps/setup/worker_memory.h"
 #include "core/base/error.h"
 #include "core/io/glob.h"
 #include "core/io/input_file.h"
@@ -89,12 +88,15 @@ std::unique_ptr<Loader> Prepared::loader(Split split, int rank) const {
                                   LoaderOptions{.threads = options_.loader_threads});
 }
 
-void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work) {
+void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work,
+                  const LinkSpec& link) {
   const TrainOptions& options = run.options();
-  const WorkerMemory memory(options);
-  const LaunchOptions launch{options.threads, options.turns, {}, options.timeout_s};
+  std::vector<std::unique_ptr<MemoryPool>> pools;  // one per device
+  for (int place = 0; place < options.devices; ++place)
+    pools.push_back(std::make_unique<MemoryPool>(options.target(place)));
+  const LaunchOptions launch{options.threads, options.turns, link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared = run.shared(memory.of(worker.rank));
+    const Shared shared = run.shared(*pools[static_cast<size_t>(options.place(worker.rank))]);
     Replica replica(shared, worker);
     work(replica);
   });

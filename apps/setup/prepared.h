@@ -61,9 +61,10 @@ class Prepared {
   std::vector<std::unique_ptr<ResidentSplits>> resident_;  // one per device
 };
 
-/// Other work than training: evaluation, import, export. One thread calls it. Calls `work` with a
-/// fresh replica in each worker that the configuration asks for, without an emulated link. Rethrows
-/// the first worker's exception as "rank R: …".
-void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work);
+/// Calls `work` with a fresh replica in each worker that the configuration asks for. Workers of one
+/// device share a memory pool. `link`: emulated, for training. Rethrows the first worker's exception
+/// as "rank R: …". One thread calls it.
+void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work,
+                  const LinkSpec& link = {});
 
 }  // namespace wisp

@@ -10,7 +10,6 @@
 #include "apps/setup/prepared.h"
 #include "apps/setup/shared_configuration.h"
 #include "apps/setup/weights.h"
-#include "apps/setup/worker_memory.h"
 #include "apps/train/training.h"
 #include "core/base/error.h"
 #include "core/device/device_remarks.h"
@@ -132,18 +131,17 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     reporter->open_metrics();
   }
 
-  const WorkerMemory memory(options);
   const std::string trace_path = directory.file("trace.json");
   std::vector<std::string> traces;
   std::optional<Summary> summary;
   bool trained = true;
   int64_t steps = 0;
-  const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
-  run_workers(options.workers, launch, [&](Worker& worker) {
-    Training training(run, memory.of(worker.rank), directory, worker, facts,
-                      worker.rank == 0 ? &*reporter : nullptr, request.stop);
-    resume ? training.resume(worker.rank == 0 ? changes : Changes()) : training.start();
-    if (resume && worker.rank == 0) write_identity();
+  const auto train_worker = [&](Replica& replica) {
+    const int rank = replica.rank();
+    Training training(run, replica, directory, facts, rank == 0 ? &*reporter : nullptr,
+                      request.stop);
+    resume ? training.resume(rank == 0 ? changes : Changes()) : training.start();
+    if (resume && rank == 0) write_identity();
     bool finished = false;
     try {
       finished = training.run();
@@ -155,12 +153,13 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     std::optional<Summary> own;
     if (finished) own = training.summary();
     std::vector<std::string> spans = training.gather_spans(trace_path);
-    if (worker.rank != first) return;
+    if (rank != first) return;
     summary = own;
     trained = training.trained();
     steps = training.step();
     traces = std::move(spans);
-  });
+  };
+  run_replicas(run, train_worker, options.link);
   if (!reporter) return summary;
   if (options.trace.steps > 0 && trained)
     write_trace(trace_path, traces, summary ? bottleneck_line(summary->times) : "");

@@ -30,19 +30,17 @@ double begin_us(const Trace& trace) {
 
 }  // namespace
 
-Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory,
-                   Worker& worker, const RunFacts& facts, Reporter* reporter,
-                   std::function<bool()> stop)
+Training::Training(const Prepared& run, Replica& replica, const RunDirectory& directory,
+                   const RunFacts& facts, Reporter* reporter, std::function<bool()> stop)
     : options_(run.options()),
       reporter_(reporter),
       stop_(std::move(stop)),
       checkpoints_(directory.file("checkpoints"), run.options().checkpoint),
       remarks_(run.exchange().remarks),
-      shared_(run.shared(pool)),
-      replica_(shared_, worker),
-      train_(run.loader(Split::train, worker.rank)),
-      validation_(run.loader(Split::validation, worker.rank)),
-      test_(run.loader(Split::test, worker.rank)),
+      replica_(replica),
+      train_(run.loader(Split::train, replica.rank())),
+      validation_(run.loader(Split::validation, replica.rank())),
+      test_(run.loader(Split::test, replica.rank())),
       test_examples_(*run.examples(Split::test)),
       facts_(facts),
       record_path_(run.options().record.out.empty() ? directory.file("gradients")
@@ -58,7 +56,7 @@ void Training::warn(const std::vector<std::string>& texts) {
 
 void Training::start() {
   warn(remarks_);
-  if (!options_.init.empty()) replica_.start_from(options_.init, shared_.facts);
+  if (!options_.init.empty()) replica_.start_from(options_.init, facts_.facts);
   check_weights();
   start_record();
 }

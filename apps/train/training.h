@@ -24,7 +24,7 @@ class Training {
   /// `stop` is asked before each step and each batch of an evaluation. If it says yes to any
   /// worker, all stop after that step. `reporter` is null except on rank 0. The arguments outlive
   /// this object.
-  Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory, Worker& worker,
+  Training(const Prepared& run, Replica& replica, const RunDirectory& directory,
            const RunFacts& facts, Reporter* reporter, std::function<bool()> stop);
 
   /// Begins a new run, with the weights of model.init if the key is given. Collective. Throws Error
@@ -73,8 +73,7 @@ class Training {
   const std::function<bool()> stop_;
   const Checkpoints checkpoints_;
   const std::vector<std::string>& remarks_;  // notes for the user on the exchange
-  Shared shared_;
-  Replica replica_;
+  Replica& replica_;
   const std::unique_ptr<Loader> train_, validation_, test_;  // validation_ may be null
   const Examples& test_examples_;
   const RunFacts& facts_;

@@ -11,7 +11,6 @@
 #include "apps/setup/methods.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
-#include "apps/setup/worker_memory.h"
 #include "apps/train/trainer.h"
 #include "compression/compressor.h"
 #include "core/io/checkpoint_directory.h"
@@ -121,17 +120,13 @@ struct ReplicaTest {
 inline void with_replicas(const Config& config, const std::function<void(ReplicaTest&)>& work) {
   Prepared run(config);
   run.load();
-  const TrainOptions& options = run.options();
-  const WorkerMemory memory(options);
-  const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
-  run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared = run.shared(memory.of(worker.rank));
-    Replica replica(shared, worker);
-    const std::unique_ptr<Loader> loader = run.loader(Split::train, worker.rank);
-    ReplicaTest test{replica, *loader, memory.of(worker.rank),
-                     loader->batches() / options.accumulate};
+  const auto in_worker = [&](Replica& replica) {
+    const std::unique_ptr<Loader> loader = run.loader(Split::train, replica.rank());
+    ReplicaTest test{replica, *loader, replica.context().pool,
+                     loader->batches() / run.options().accumulate};
     work(test);
-  });
+  };
+  run_replicas(run, in_worker, run.options().link);
 }
 
 /// Every rank's weights after `steps` steps, without padding.

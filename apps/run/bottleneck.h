@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 namespace wisp {
 
@@ -17,6 +18,12 @@ struct StepTimes {
 
   double step_ms() const { return loader_ms + compute_ms + wait_ms; }
 };
+
+/// The times under their names in files, in the order of files.
+inline constexpr std::pair<const char*, double StepTimes::*> kTimes[] = {
+    {"loader_ms", &StepTimes::loader_ms}, {"compute_ms", &StepTimes::compute_ms},
+    {"encode_ms", &StepTimes::encode_ms}, {"wait_ms", &StepTimes::wait_ms},
+    {"wire_ms", &StepTimes::wire_ms},     {"decode_ms", &StepTimes::decode_ms}};
 
 enum class Part { loader, compute, encode, wire, decode, workers };
 const char* name_of(Part part);

@@ -58,6 +58,15 @@ std::vector<Scalar> scalars_of(const MetricRow& row) {
 
 }  // namespace
 
+StepTimes times_of(const StepReport& report) {
+  return {.loader_ms = report.loader_ms,
+          .compute_ms = report.compute_ms,
+          .wait_ms = report.cost.wait_ms,
+          .encode_ms = report.cost.encode_ms,
+          .wire_ms = report.cost.wire_ms,
+          .decode_ms = report.cost.decode_ms};
+}
+
 Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options,
                    const RunFacts& facts, bool quiet)
     : directory_(directory),
@@ -220,14 +229,10 @@ void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
                         {"bytes_received", cost.bytes_received},
                         {"bytes_sent_total", line.spent.bytes_sent},
                         {"reduction_sent", reduction_of(cost)},
-                        {"seconds", seconds_before_ + line.spent.seconds},
-                        {"loader_ms", line.report.loader_ms},
-                        {"compute_ms", line.report.compute_ms},
-                        {"encode_ms", cost.encode_ms},
-                        {"wait_ms", cost.wait_ms},
-                        {"wire_ms", cost.wire_ms},
-                        {"decode_ms", cost.decode_ms}};
+                        {"seconds", seconds_before_ + line.spent.seconds}};
   row.insert(row.end(), costs.begin(), costs.end());
+  const StepTimes times = times_of(line.report);
+  for (const auto& [name, time] : kTimes) row.emplace_back(name, times.*time);
   write(row, line.total_step);
 }
 

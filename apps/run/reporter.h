@@ -19,6 +19,8 @@
 
 namespace wisp {
 
+StepTimes times_of(const StepReport& report);
+
 /// Resources spent so far, on rank 0.
 struct Spent {
   double seconds = 0.0;    // training in this process, without evaluation and checkpoints

@@ -28,20 +28,12 @@ double number(const json& row, const std::string& key) {
 }
 
 StepRow step_row(const json& row, const std::string& metric) {
-  return {row.at("step").get<int64_t>(),
-          number(row, "seconds"),
-          number(row, "bytes_sent_total"),
-          number(row, "loss"),
-          number(row, metric),
-          number(row, "bytes_encoded"),
-          number(row, "bytes_sent"),
-          number(row, "bytes_received"),
-          {.loader_ms = number(row, "loader_ms"),
-           .compute_ms = number(row, "compute_ms"),
-           .wait_ms = number(row, "wait_ms"),
-           .encode_ms = number(row, "encode_ms"),
-           .wire_ms = number(row, "wire_ms"),
-           .decode_ms = number(row, "decode_ms")}};
+  StepRow step{
+      row.at("step").get<int64_t>(), number(row, "seconds"),       number(row, "bytes_sent_total"),
+      number(row, "loss"),           number(row, metric),          number(row, "bytes_encoded"),
+      number(row, "bytes_sent"),     number(row, "bytes_received")};
+  for (const auto& [name, time] : kTimes) step.times.*time = number(row, name);
+  return step;
 }
 
 EpochRow epoch_row(const json& row, const std::string& metric) {

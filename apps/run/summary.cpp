@@ -41,24 +41,21 @@ std::vector<TestUnit> test_units_of(const ordered_json& object) {
   return units;
 }
 
-}  // namespace
-
-std::vector<std::pair<const char*, Summary::Field>> Summary::fields() {
-  return {{"steps", &steps},
-          {"skipped", &skipped},
-          {"bytes_raw", &bytes_raw},
-          {"bytes_encoded", &bytes_encoded},
-          {"bytes_sent", &bytes_sent},
-          {"bytes_received", &bytes_received},
-          {"reduction_encoded", &reduction_encoded},
-          {"reduction_sent", &reduction_sent},
-          {"loader_ms", &times.loader_ms},
-          {"compute_ms", &times.compute_ms},
-          {"encode_ms", &times.encode_ms},
-          {"wait_ms", &times.wait_ms},
-          {"wire_ms", &times.wire_ms},
-          {"decode_ms", &times.decode_ms}};
+/// Calls visit(name, number) for the numbers that every file has, in its order.
+template <class AnySummary, class Visit>
+void visit_numbers(AnySummary& summary, const Visit& visit) {
+  visit("steps", summary.steps);
+  visit("skipped", summary.skipped);
+  visit("bytes_raw", summary.bytes_raw);
+  visit("bytes_encoded", summary.bytes_encoded);
+  visit("bytes_sent", summary.bytes_sent);
+  visit("bytes_received", summary.bytes_received);
+  visit("reduction_encoded", summary.reduction_encoded);
+  visit("reduction_sent", summary.reduction_sent);
+  for (const auto& [name, time] : kTimes) visit(name, summary.times.*time);
 }
+
+}  // namespace
 
 double Summary::score_or_nan(const std::string& name) const {
   for (const auto& [key, value] : scores) {
@@ -79,9 +76,7 @@ std::string Summary::json() const {
   for (const auto& [name, sum, divisor] : test_units)
     object[kTestUnits][name] = {{"sum", sum}, {"divisor", divisor}};
   object[work + kPerSecond] = work_per_s;
-  Summary copy = *this;
-  for (const auto& [key, value] : copy.fields())
-    std::visit([&, name = key](const auto* field) { object[name] = *field; }, value);
+  visit_numbers(*this, [&](const char* key, auto number) { object[key] = number; });
   object["numerics"] = numerics;
   object[kOther] = bytes_other;
   object[kDistance] = bytes_distance;
@@ -104,8 +99,7 @@ Summary Summary::from_json(const std::string& path) {
       summary.work = key.substr(0, key.size() - std::strlen(kPerSecond));
       value.get_to(summary.work_per_s);
     }
-    for (const auto& [key, value] : summary.fields())
-      std::visit([&, name = key](auto* field) { object.at(name).get_to(*field); }, value);
+    visit_numbers(summary, [&](const char* key, auto& number) { object.at(key).get_to(number); });
     summary.numerics = object.value("numerics", kNotRecorded);
     summary.bytes_other = object.value(kOther, std::nan(""));
     summary.bytes_distance = object.value(kDistance, std::nan(""));

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "apps/run/bottleneck.h"
@@ -48,10 +47,6 @@ struct Summary {
   std::string json() const;
   /// Throws Error if the file is missing or lacks a key.
   static Summary from_json(const std::string& path);
-
- private:
-  using Field = std::variant<double*, int64_t*>;
-  std::vector<std::pair<const char*, Field>> fields();
 };
 
 }  // namespace wisp

@@ -62,8 +62,8 @@ class Prepared {
 };
 
 /// Calls `work` with a fresh replica in each worker that the configuration asks for. Workers of one
-/// device share a memory pool. `link`: emulated, for training. Rethrows the first worker's exception
-/// as "rank R: …". One thread calls it.
+/// device share a memory pool. `link`: emulated, for training. Rethrows the first worker's
+/// exception as "rank R: …". One thread calls it.
 void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work,
                   const LinkSpec& link = {});
 

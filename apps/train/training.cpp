@@ -165,7 +165,8 @@ bool Training::train_epoch() {
     work += report.work;
     work_here_ += report.work;
     evaluated_.reset();
-    add_times(report);
+    const StepTimes times = times_of(report);
+    for (const auto& [name, time] : kTimes) times_.*time += times.*time;
     const double seconds = (now_us() - begin) * 1e-6;
     const StepLine line{position_.epoch,
                         position_.in_epoch,
@@ -301,15 +302,6 @@ std::vector<std::string> Training::gather_spans(const std::string& path) {
   return events;
 }
 
-void Training::add_times(const StepReport& report) {
-  times_.loader_ms += report.loader_ms;
-  times_.compute_ms += report.compute_ms;
-  times_.encode_ms += report.cost.encode_ms;
-  times_.wait_ms += report.cost.wait_ms;
-  times_.wire_ms += report.cost.wire_ms;
-  times_.decode_ms += report.cost.decode_ms;
-}
-
 /// `epoch_us`: time spent so far in the current epoch.
 Spent Training::spent(double epoch_us) {
   return {(train_us_ + epoch_us) * 1e-6, replica_.bytes_sent()};
@@ -364,8 +356,8 @@ std::string Training::numerics_of_all() {
 Summary Training::summary() {
   if (!evaluated_) evaluated_ = evaluate(true, [] { return false; });
   const RunTraffic traffic = replica_.traffic();
-  double times[] = {times_.loader_ms, times_.compute_ms, times_.encode_ms,
-                    times_.wait_ms,   times_.wire_ms,    times_.decode_ms};
+  std::vector<double> times;
+  for (const auto& [name, time] : kTimes) times.push_back(times_.*time);
   replica_.sum_over_workers(times);
   const double steps = std::max(1.0, traffic.steps);
   const double steps_here =
@@ -391,12 +383,7 @@ Summary Training::summary() {
   summary.bytes_distance = traffic.distance / steps_here;
   summary.reduction_encoded = traffic.encoded > 0 ? traffic.raw / traffic.encoded : 1.0;
   summary.reduction_sent = traffic.sent > 0 ? traffic.dense / traffic.sent : 1.0;
-  summary.times.loader_ms = times[0] / steps_here;
-  summary.times.compute_ms = times[1] / steps_here;
-  summary.times.encode_ms = times[2] / steps_here;
-  summary.times.wait_ms = times[3] / steps_here;
-  summary.times.wire_ms = times[4] / steps_here;
-  summary.times.decode_ms = times[5] / steps_here;
+  for (size_t i = 0; i < times.size(); ++i) summary.times.*kTimes[i].second = times[i] / steps_here;
   return summary;
 }
 

@@ -58,7 +58,6 @@ class Training {
   void start_record();
   void start_epoch();
   Batch next_batch();
-  void add_times(const StepReport& report);
   void save();
   void warn(const std::vector<std::string>& texts);
   void tell_damage();

@@ -12,7 +12,6 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/machine.h"
-#include "core/copy.h"
 #include "core/train/freeze.h"
 #include "core/train/norm.h"
 #include "distributed/communicator/nccl_communicator.h"
@@ -106,6 +105,12 @@ void Replica::without_turn(const Work& work) {
   worker_.turns.acquire();
 }
 
+/// Runs collectives between steps.
+template <class Work>
+void Replica::exchange(const Work& work) {
+  without_turn([&] { synchronizer_->between_steps(work); });
+}
+
 StepReport Replica::step(int64_t step, double epoch, const NextBatch& next,
                          const BatchAhead& ahead) {
   StepReport report;
@@ -169,16 +174,10 @@ void Replica::count(const StepCost& cost) {
   sent_in_steps_ += cost.bytes_sent;
 }
 
-int64_t Replica::bytes_sent() { return traffic_.data<int64_t>()[2]; }
-
-int64_t Replica::bytes_other() {
-  return communicator().bytes_sent() - sent_before_ - sent_in_steps_;
-}
-
 RunTraffic Replica::traffic() {
   double words[8];
   std::copy_n(traffic_.data<int64_t>(), 6, words);
-  words[6] = static_cast<double>(bytes_other());
+  words[6] = static_cast<double>(communicator().bytes_sent() - sent_before_ - sent_in_steps_);
   words[7] = static_cast<double>(sent_for_distances_);
   sum_over_workers(words);
   return {words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7]};
@@ -228,20 +227,10 @@ double Replica::share_of(const Batch& batch) const {
   return static_cast<double>(batch.count) / static_cast<double>(whole);
 }
 
-void Replica::save_buffers() { copy(compute_.stream, parameters_->buffer_arena(), saved_buffers_); }
-
-void Replica::restore_buffers() {
-  copy(compute_.stream, saved_buffers_, parameters_->buffer_arena());
-}
-
 void Replica::sum_over_workers(std::span<double> values) {
   const Bytes data{reinterpret_cast<std::byte*>(values.data()),
                    static_cast<int64_t>(values.size_bytes())};
-  without_turn([&] {
-    synchronizer_->between_steps([&] {
-      communicator().all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
-    });
-  });
+  exchange([&] { communicator().all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait(); });
 }
 
 std::vector<std::string> Replica::gather(const std::string& text) {
@@ -259,19 +248,16 @@ std::vector<std::string> Replica::gather(const std::string& text) {
     in[rank] = {reinterpret_cast<std::byte*>(texts[rank].data()),
                 static_cast<int64_t>(texts[rank].size())};
   }
-  without_turn(
-      [&] { synchronizer_->between_steps([&] { communicator().all_to_all(out, in)->wait(); }); });
+  exchange([&] { communicator().all_to_all(out, in)->wait(); });
   return texts;
 }
 
 void Replica::barrier() {
-  without_turn([&] { synchronizer_->between_steps([&] { communicator().barrier()->wait(); }); });
+  exchange([&] { communicator().barrier()->wait(); });
 }
 
 void Replica::check_agreement(std::span<const NamedValue> values) {
-  without_turn([&] {
-    synchronizer_->between_steps([&] { wisp::check_agreement(communicator(), values); });
-  });
+  exchange([&] { wisp::check_agreement(communicator(), values); });
 }
 
 TallyValues Replica::total(Tally& tally) {
@@ -295,9 +281,13 @@ void Replica::with_averages(const std::function<void()>& work) {
   share_buffers();
   Tensor mean;  // mean of the weights, or of their averages over time
   if (synchronizer_->replicas_differ()) without_turn([&] { mean = synchronizer_->consensus(); });
-  if (mean.defined()) swap_weights(mean);
+  const auto swap_weights = [&] {
+    if (mean.defined())
+      swap_contents(compute_.stream, mean, parameters_->weight().slice(0, mean.shape()));
+  };
+  swap_weights();
   work();
-  if (mean.defined()) swap_weights(mean);
+  swap_weights();
   restore_buffers();
   if (ema_) ema_->exchange(compute_);
 }
@@ -315,24 +305,17 @@ void Replica::share_buffers() {
   std::vector<Bytes> in = buffers;
   in.resize(in.size() * static_cast<size_t>(workers()));
   compute_.stream.synchronize();  // the communicator reads them next
-  without_turn([&] {
-    synchronizer_->between_steps([&] {
-      if (differ) {
-        communicator().all_reduce(buffers, parameters_->dtype(), ReduceOp::sum)->wait();
-      } else {
-        communicator().all_gather(out, in)->wait();
-      }
-    });
+  exchange([&] {
+    if (differ) {
+      communicator().all_reduce(buffers, parameters_->dtype(), ReduceOp::sum)->wait();
+    } else {
+      communicator().all_gather(out, in)->wait();
+    }
   });
   if (!differ) return;
   for (const Buffer* buffer : parameters_->buffers())
     scale(compute_.stream, buffer->value, 1.0 / workers());
   compute_.stream.synchronize();
-}
-
-/// Swaps the trained weights with `others`.
-void Replica::swap_weights(const Tensor& others) {
-  swap_contents(compute_.stream, others, parameters_->weight().slice(0, others.shape()));
 }
 
 std::optional<double> Replica::consensus_distance() {
@@ -354,16 +337,6 @@ std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function
 std::optional<TallyValues> Replica::evaluate_as_is(Loader& loader,
                                                    const std::function<bool()>& stop,
                                                    const WatchResult& watch) {
-  double stopped = run_evaluation(loader, stop, watch);
-  const TallyValues values = total(*evaluation_);
-  sum_over_workers({&stopped, 1});
-  if (stopped > 0.0) return std::nullopt;
-  return values;
-}
-
-/// Adds the samples of `loader` to the evaluation. Returns nonzero if `stop` ended it early.
-double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop,
-                               const WatchResult& watch) {
   compute_.training = false;
   compute_.recording = false;
   parameters_->round_weights();
@@ -387,7 +360,9 @@ double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop
   }
   compute_.training = true;
   compute_.recording = true;
-  return stopped;
+  const TallyValues values = total(*evaluation_);
+  sum_over_workers({&stopped, 1});
+  return stopped > 0.0 ? std::nullopt : std::optional(values);
 }
 
 void Replica::share_carried() {
@@ -396,10 +371,7 @@ void Replica::share_carried() {
   if (tensors.empty()) return;
   carried_->keep_own();
   compute_.stream.synchronize();  // the communicator reads them next
-  without_turn([&] {
-    synchronizer_->between_steps(
-        [&] { communicator().all_reduce(tensors, compute_.compute, ReduceOp::sum)->wait(); });
-  });
+  exchange([&] { communicator().all_reduce(tensors, compute_.compute, ReduceOp::sum)->wait(); });
 }
 
 std::vector<SavedState> Replica::state() {
@@ -418,12 +390,10 @@ std::vector<SavedState> Replica::state() {
   add_arena("weight", parameters_->weight(), parameters_->all_segments());
   for (const std::string& arena : optimizer_->arenas())
     add_arena(arena, parameters_->state(arena), parameters_->segments());
-  for (const SavedState& counter : optimizer_->counters()) saved.push_back(counter);
+  std::ranges::copy(optimizer_->counters(), std::back_inserter(saved));
   for (const Buffer* buffer : parameters_->buffers())
     saved.push_back({"buffer/" + buffer->name, buffer->value});
-  if (ema_) {
-    for (const SavedState& average : ema_->state(sharing)) saved.push_back(average);
-  }
+  if (ema_) std::ranges::copy(ema_->state(sharing), std::back_inserter(saved));
   if (options_.schedule.of_kind.plateau)
     saved.push_back({"schedule", plateau_.state(), Sharing::shared});
   saved.push_back(tally_->state());

@@ -16,6 +16,7 @@
 #include "apps/setup/tally.h"
 #include "apps/setup/train_options.h"
 #include "core/backend.h"
+#include "core/copy.h"
 #include "core/device/stream_watch.h"
 #include "core/train/plateau.h"
 #include "data/loader.h"
@@ -108,9 +109,7 @@ class Replica {
   /// Sums of `values` over all workers, in place. Collective.
   void sum_over_workers(std::span<double> values);
   /// Bytes this worker sent in all steps of the run.
-  int64_t bytes_sent();
-  /// Bytes this worker sent outside steps since the replica was made.
-  int64_t bytes_other();
+  int64_t bytes_sent() const { return traffic_.data<int64_t>()[2]; }
   /// The texts of all workers by rank, on rank 0; empty elsewhere. Collective.
   std::vector<std::string> gather(const std::string& text);
   /// Waits for all workers. Collective.
@@ -157,14 +156,13 @@ class Replica {
   void count(const StepCost& cost);
   void count_compute(StreamWatch::Mark begin, const char* what);
   void share_buffers();
-  void swap_weights(const Tensor& others);
-  double run_evaluation(Loader& loader, const std::function<bool()>& stop,
-                        const WatchResult& watch);
-  void save_buffers();
-  void restore_buffers();
+  void save_buffers() { copy(compute_.stream, parameters_->buffer_arena(), saved_buffers_); }
+  void restore_buffers() { copy(compute_.stream, saved_buffers_, parameters_->buffer_arena()); }
   TallyValues total(Tally& tally);
   template <class Work>
   void without_turn(const Work& work);
+  template <class Work>
+  void exchange(const Work& work);
 
   /// The communicator that moves memory of the worker's device.
   Communicator& communicator() { return of_device_ ? *of_device_ : worker_.communicator; }

@@ -9,7 +9,6 @@
 #include "compression/forwarding_compressor.h"
 #include "core/backend.h"
 #include "core/io/output_file.h"
-#include "data/npy.h"
 #include "distributed/launch.h"
 
 namespace wisp {
@@ -112,7 +111,7 @@ class LabWorker {
     last_ = step + 1 == setup_.steps;
     compute_.step = step;
     if (whole_) {
-      WholeGradient whole = whole_->at(step);
+      WholeGradient whole = whole_at(*whole_, step);
       whole.norm /= setup_.workers();
       synchronizer_->part_of(whole);
     }
@@ -201,7 +200,7 @@ class LabWorker {
   const LabSetup& setup_;
   Worker& worker_;
   NpyReader input_;
-  std::optional<RecordedWhole> whole_;  // gradients that the rows are parts of
+  std::optional<NpyReader> whole_;  // gradients that the rows are parts of
   Stream stream_, comm_stream_;
   std::unique_ptr<Backend> backend_, comm_backend_;
   Context compute_, comm_;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "apps/setup/exchange_plan.h"
+#include "apps/setup/recorded_whole.h"
 #include "compression/policy.h"
 #include "core/base/error.h"
 #include "distributed/averaging/gradient_averaging.h"
@@ -23,13 +24,13 @@ void check_clipping(const LabSetup& setup, const Methods& methods,
   const bool mean = !clip.per_layer && !clips_locally(clip, methods.methods);
   bool all = true;
   for (int rank = 0; rank < setup.workers(); ++rank) {
-    std::optional<RecordedWhole> whole = setup.whole_of(rank);
+    std::optional<NpyReader> whole = setup.whole_of(rank);
     all = all && whole;
     const int64_t numel = setup.layer.shape.numel();
-    const int64_t elements = whole ? whole->at(0).elements : numel;
+    const int64_t elements = whole ? whole_at(*whole, 0).elements : numel;
     WISP_CHECK(elements >= numel, setup.request.inputs[static_cast<size_t>(rank)], ": a row has ",
-               numel, " elements, but by ", RecordedWhole::kFile,
-               " beside it the whole gradient has only ", elements);
+               numel, " elements, but by ", kWholeFile, " beside it the whole gradient has only ",
+               elements);
     WISP_CHECK(!mean || elements == numel, setup.config.where("clip.norm"),
                ": clip.norm clips the mean gradient of all layers (", elements,
                " elements), whose norm is not known from one layer of ", numel,
@@ -39,14 +40,26 @@ void check_clipping(const LabSetup& setup, const Methods& methods,
     remarks.push_back(
         concat("clip.norm = ", clip.norm,
                " bounds this layer as if it were the whole model: not every file has ", "a run's ",
-               RecordedWhole::kFile, " beside it"));
+               kWholeFile, " beside it"));
 }
 
 }  // namespace
 
-std::optional<RecordedWhole> LabSetup::whole_of(int rank) const {
-  if (options.clip.norm == 0.0 || steps == 0) return std::nullopt;
-  return RecordedWhole::beside(request.inputs[static_cast<size_t>(rank)], steps);
+std::optional<NpyReader> LabSetup::whole_of(int rank) const {
+  const std::string& rows = request.inputs[static_cast<size_t>(rank)];
+  const std::string path = std::filesystem::path(rows).replace_filename(kWholeFile);
+  if (options.clip.norm == 0.0 || steps == 0 || !std::filesystem::exists(path)) return std::nullopt;
+  NpyReader file(path);
+  WISP_CHECK(file.rows() == steps && file.row_shape() == Shape{kWholeWords}, path, ": has ",
+             file.rows(), " rows of ", file.row_shape(), ", expected ", steps, " of ",
+             Shape{kWholeWords}, ", one for each row of ", rows);
+  return file;
+}
+
+WholeGradient whole_at(NpyReader& file, int64_t step) {
+  double words[kWholeWords];
+  file.read(step, words);
+  return {.elements = static_cast<int64_t>(words[0]), .norm = words[1]};
 }
 
 Methods choose_for(Config& config, const TrainOptions& options, const Parameter& layer) {

@@ -8,8 +8,9 @@
 
 #include "apps/lab/codec_lab.h"
 #include "apps/setup/methods.h"
-#include "apps/setup/recorded_whole.h"
 #include "apps/setup/train_options.h"
+#include "data/npy.h"
+#include "distributed/gradient_clip.h"
 
 namespace wisp {
 
@@ -23,10 +24,14 @@ struct LabSetup {
 
   int workers() const { return static_cast<int>(request.inputs.size()); }
   std::string file(const std::string& name) const { return request.out + "/" + name; }
-  /// The file that describes the gradient of which a worker's rows are parts; empty unless clipping
-  /// needs it.
-  std::optional<RecordedWhole> whole_of(int rank) const;
+  /// Opens the file that describes the gradient of which a worker's rows are parts; empty if there
+  /// is none, or clipping does not need it. Throws Error with the path for a file that does not
+  /// fit.
+  std::optional<NpyReader> whole_of(int rank) const;
 };
+
+/// The whole gradient of a worker's own mean loss, from the file that whole_of() opened.
+WholeGradient whole_at(NpyReader& file, int64_t step);
 
 /// Checks as run_lab() does. The request outlives the result.
 LabSetup prepare_lab(Config config, const LabRequest& request);

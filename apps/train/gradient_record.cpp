@@ -45,7 +45,7 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
   const std::string folder = concat(path, "/rank_", replica.rank());
   std::filesystem::create_directories(folder);
   steps_path_ = folder + "/steps.npy";
-  whole_path_ = concat(folder, "/", RecordedWhole::kFile);
+  whole_path_ = concat(folder, "/", kWholeFile);
   const int64_t rows = steps_before(steps_path_, step);
   const Context& context = replica.context();
   for (const Segment& segment : replica.parameters().segments()) {
@@ -60,7 +60,7 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
         host_tensor(segment.shape, replica.parameters().dtype(), replica.context().stream.device());
     go_on(NpyWriter(layer.path, segment.shape), layer.path, rows);
   }
-  go_on(NpyWriter(whole_path_, {RecordedWhole::kWords}, DType::f64), whole_path_, rows);
+  go_on(NpyWriter(whole_path_, {kWholeWords}, DType::f64), whole_path_, rows);
   NpyWriter(steps_path_, {}).keep(rows);
   replica.watch_gradients([this](const Segment& segment) { keep(segment); });
 }
@@ -119,9 +119,9 @@ void GradientRecord::write() {
   for (const Layer& layer : layers_) {
     if (layer.gradient.defined()) NpyWriter(layer.path, layer.shape).append(values(layer).data());
   }
-  const double whole[RecordedWhole::kWords] = {
-      static_cast<double>(replica_.parameters().parameter_count()), norm()};
-  NpyWriter(whole_path_, {RecordedWhole::kWords}, DType::f64).append(whole);
+  const double whole[kWholeWords] = {static_cast<double>(replica_.parameters().parameter_count()),
+                                     norm()};
+  NpyWriter(whole_path_, {kWholeWords}, DType::f64).append(whole);
   const auto number = static_cast<float>(step_);
   NpyWriter(steps_path_, {}).append(&number);
 }

@@ -15,10 +15,11 @@ namespace {
 
 CompressorSetup setup_of(const TrainOptions& options) {
   const OptimizerRecipe& recipe = options.optimizer.recipe;
-  CompressorSetup setup{options.workers, recipe.momentum.rate, recipe.momentum.nesterov,
-                        options.optimizer.weight_decay};
-  setup.beta2 = recipe.beta2.value_or(0.0);
-  return setup;
+  return {.workers = options.workers,
+          .momentum = recipe.momentum.rate,
+          .nesterov = recipe.momentum.nesterov,
+          .weight_decay = options.optimizer.weight_decay,
+          .beta2 = recipe.beta2.value_or(0.0)};
 }
 
 const CompressorRegistry::Entry& find_compressor(const Config& config, const std::string& name) {
@@ -42,18 +43,16 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::strin
   if (entries.count(name) == 0) return nullptr;
   WISP_CHECK(wide_of(options.compute()) == DType::f32, config.where("train.precision"), ": method ",
              name, " works on f32 weights, not with train.precision = \"", options.precision, "\"");
-  SynchronizerSetup setup;
-  setup.workers = options.workers;
-  setup.segments = segments;
-  setup.rules = rules;
-  setup.scope = scope;
-  setup.codes = setup_of(options);
-  setup.buckets = options.buckets;
-  setup.device = options.target();
-  setup.guard = options.guard;
-  setup.optimizer_arenas = options.optimizer.recipe.arenas;
-  setup.step = {options.clip, options.overlap};
-  return entries.at(name).make(config, setup);
+  return entries.at(name).make(config, {.workers = options.workers,
+                                        .segments = segments,
+                                        .rules = rules,
+                                        .scope = scope,
+                                        .codes = setup_of(options),
+                                        .buckets = options.buckets,
+                                        .device = options.target(),
+                                        .guard = options.guard,
+                                        .optimizer_arenas = options.optimizer.recipe.arenas,
+                                        .step = {options.clip, options.overlap}});
 }
 
 std::unique_ptr<Compressor> make_compressor(Config& config, const std::string& name,
@@ -85,13 +84,10 @@ std::unique_ptr<Compressor> make_compressor(Config& config, const PolicyRule& ru
 }
 
 std::string text_of(const std::vector<Scope>& scopes) {
+  constexpr const char* names[] = {"layer", "bucket", "model"};
   std::string text;
-  for (const Scope scope : scopes) {
-    const char* name = scope == Scope::layer    ? "layer"
-                       : scope == Scope::bucket ? "bucket"
-                                                : "model";
-    text += concat(text.empty() ? "" : " or ", name);
-  }
+  for (const Scope scope : scopes)
+    text += concat(text.empty() ? "" : " or ", names[static_cast<size_t>(scope)]);
   return text;
 }
 
@@ -141,9 +137,9 @@ std::string unusable(UpdateRule result, const std::string& kind) {
 
 void check(const Config& config, const std::string& name, const Traits& traits, Scope scope,
            const TrainOptions& options) {
-  WISP_CHECK(std::count(traits.scopes.begin(), traits.scopes.end(), scope) > 0,
-             config.where("compression.scope"), ": method ", name,
-             " works with compression.scope = ", text_of(traits.scopes), " only");
+  WISP_CHECK(std::ranges::count(traits.scopes, scope) > 0, config.where("compression.scope"),
+             ": method ", name, " works with compression.scope = ", text_of(traits.scopes),
+             " only");
   WISP_CHECK(wide_of(options.compute()) == DType::f32, config.where("train.precision"), ": method ",
              name, " works on f32 gradients, not with train.precision = \"", options.precision,
              "\"");
@@ -192,10 +188,9 @@ void remark_on_clipping(const Config& config, const TrainOptions& options, Metho
              " x clip.norm)",
              chosen.recipe ? "" : ", before it is compressed; no residual keeps the clipped part"));
   if (chosen.recipe || !options.overlap || clip.per_layer) return;
-  const bool mean =
-      std::all_of(chosen.methods.begin(), chosen.methods.end(), [](const Method& method) {
-        return method.compressor->traits().clipping != Clipping::local_only;
-      });
+  const bool mean = std::ranges::all_of(chosen.methods, [](const Method& method) {
+    return method.compressor->traits().clipping != Clipping::local_only;
+  });
   chosen.remarks.push_back(
       concat("clip.scope = \"model\" needs the norm of a worker's whole gradient, so nothing is "
              "encoded or sent before backward ends; clip.scope = \"layer\" overlaps backward",
@@ -207,7 +202,7 @@ void remark_on_clipping(const Config& config, const TrainOptions& options, Metho
 std::vector<std::string> method_names() {
   std::vector<std::string> names = CompressorRegistry::instance().names();
   std::ranges::copy(SynchronizerRegistry::instance().names(), std::back_inserter(names));
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -226,8 +221,7 @@ BoundMethod bind_method(const std::string& name) {
 }
 
 bool is_method_key(const std::string& key) {
-  const std::vector<std::string> names = method_names();
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+  return std::ranges::any_of(method_names(), [&](const std::string& name) {
     return std::ranges::count(bind_method(name).keys, key, &ConfigKey::name) > 0;
   });
 }
@@ -235,13 +229,12 @@ bool is_method_key(const std::string& key) {
 std::unique_ptr<Synchronizer> Methods::make(const SynchronizerSite& site,
                                             const TrainOptions& options) {
   if (recipe) return recipe->make(site);
-  AveragingOptions averaging;
-  averaging.buckets = options.buckets;
-  averaging.clip = options.clip;
-  averaging.overlap = options.overlap;
-  averaging.guard = options.guard;
-  averaging.probe_every = options.probe_every;
-  averaging.ratio = ratio;
+  const AveragingOptions averaging{.buckets = options.buckets,
+                                   .clip = options.clip,
+                                   .overlap = options.overlap,
+                                   .guard = options.guard,
+                                   .probe_every = options.probe_every,
+                                   .ratio = ratio};
   return std::make_unique<GradientAveraging>(site.communicator, site.compute, site.comm,
                                              site.parameters, std::move(methods),
                                              std::move(method_of), averaging, site.trace);
@@ -297,29 +290,24 @@ Methods choose_methods(Config& config, const TrainOptions& options,
   }
   if (chosen.names.empty()) chosen.names = "none";
   remark_on_one_worker(options, chosen);
-  const bool dense_1d =
-      own == kDense || chosen.methods[static_cast<size_t>(own)].compressor->traits().dense_1d;
+  const auto compressor_of = [&](int index) -> const Compressor& {
+    return *chosen.methods[static_cast<size_t>(index)].compressor;
+  };
+  const bool dense_1d = own == kDense || compressor_of(own).traits().dense_1d;
   const std::vector<int> rule_of = choose_rules(segments, rules, dense_1d);
   for (const int rule : rule_of) {
     const int fallback = rule == kNoRule ? own : kDense;
-    int found = rule >= 0 ? of_rule[static_cast<size_t>(rule)] : fallback;
+    const int found = rule >= 0 ? of_rule[static_cast<size_t>(rule)] : fallback;
     const Segment& segment = segments[chosen.method_of.size()];
-    if (found != kDense) {
-      const std::string refusal =
-          chosen.methods[static_cast<size_t>(found)].compressor->refusal(field_of(segment));
-      if (!refusal.empty()) {
-        chosen.remarks.push_back(segment.name + " stays dense: " + refusal);
-        found = kDense;
-      }
-    }
-    chosen.method_of.push_back(found);
+    const std::string refusal =
+        found == kDense ? "" : compressor_of(found).refusal(field_of(segment));
+    if (!refusal.empty()) chosen.remarks.push_back(segment.name + " stays dense: " + refusal);
+    chosen.method_of.push_back(refusal.empty() ? found : kDense);
   }
-  for (std::string& remark : remarks_on_idle_rules(rules, rule_of))
-    chosen.remarks.push_back(std::move(remark));
+  std::ranges::move(remarks_on_idle_rules(rules, rule_of), std::back_inserter(chosen.remarks));
   remark_on_clipping(config, options, chosen);
-  const bool sparse = std::any_of(chosen.methods.begin(), chosen.methods.end(),
-                                  [](const Method& m) { return m.compressor->traits().sparse; });
-  if (sparse) {
+  if (std::ranges::any_of(chosen.methods,
+                          [](const Method& m) { return m.compressor->traits().sparse; })) {
     const RatioSchedule schedule(config);
     chosen.ratio = [schedule](double epoch) { return schedule.at(epoch); };
     chosen.phases = schedule.phases();

@@ -35,30 +35,37 @@ class Planner {
   Planner(const Methods& methods, const TrainOptions& options, std::span<const Segment> segments)
       : methods_(methods),
         options_(options),
-        segments_(segments),
         element_bytes_(size_of(wide_of(options.compute()))),
         cut_(make_cut(segments, element_bytes_, methods.method_of, cut_methods(methods.methods),
                       options.buckets, options.target())) {
-    for (const Segment& segment : segments)
-      exchange_.layers.push_back({.name = segment.name,
-                                  .kind = segment.kind,
-                                  .shape = segment.shape,
-                                  .numel = segment.numel,
-                                  .exact = methods.recipe != nullptr,
-                                  .bytes_sent = plain(segment.numel),
-                                  .bytes_dense = dense(segment.numel)});
-    for (size_t bucket = 0; bucket < cut_.buckets.size(); ++bucket) {
-      for (const int id : cut_.buckets[bucket].dense) layer(id).bucket = static_cast<int>(bucket);
-    }
-    if (methods.recipe) describe_exchange(*methods.recipe);
     exchange_.remarks = methods.remarks;
+    LayerPlan plan;  // what all layers share until describe() adds what units have
+    if (const SynchronizerRecipe* recipe = methods.recipe.get()) {
+      exchange_.neighbourhood = recipe->neighbourhood;
+      exchange_.period = recipe->period;
+      plan.method = methods.names;
+      plan.exact = true;
+      plan.rounds = {recipe->neighbourhood ? Collective::neighbours : Collective::all_reduce};
+    }
+    for (const Segment& segment : segments) {
+      plan.name = segment.name;
+      plan.kind = segment.kind;
+      plan.shape = segment.shape;
+      plan.numel = segment.numel;
+      plan.bytes_sent = plain(segment.numel);
+      plan.bytes_dense = dense(segment.numel);
+      exchange_.layers.push_back(plan);
+    }
+    if (methods.recipe) return;  // what is plain travels in no bucket
+    for (size_t bucket = 0; bucket < cut_.buckets.size(); ++bucket)
+      for (const int id : cut_.buckets[bucket].dense) layer(id).bucket = static_cast<int>(bucket);
   }
 
   ExchangePlan run() {
     for (size_t i = 0; i < methods_.phases.size(); ++i) add_phase(i);
-    for (const CutUnit& unit : cut_.units) {
-      exchange_.state_bytes += state_bytes(compressor_of(unit), unit.spec(), options_.workers);
-    }
+    for (const CutUnit& unit : cut_.units)
+      exchange_.state_bytes +=
+          state_bytes(compressor_of(unit.method), unit.spec(), options_.workers);
     for (size_t m = 0; m < methods_.methods.size(); ++m) remark_on_layers(static_cast<int>(m));
     const PhasePlan& last = exchange_.phases.back();
     if (methods_.recipe && last.bytes_sent > last.bytes_dense)
@@ -70,8 +77,8 @@ class Planner {
   }
 
  private:
-  const Compressor& compressor_of(const CutUnit& unit) const {
-    return *methods_.methods[static_cast<size_t>(unit.method)].compressor;
+  const Compressor& compressor_of(int method) const {
+    return *methods_.methods[static_cast<size_t>(method)].compressor;
   }
   const std::string& name_of(int method) const {
     return methods_.methods[static_cast<size_t>(method)].name;
@@ -88,10 +95,7 @@ class Planner {
     if (neighbours()) return neighbours()->degree * static_cast<double>(numel * element_bytes_);
     return dense(numel) * methods_.recipe->arenas / static_cast<double>(methods_.recipe->period);
   }
-  const Neighbourhood* neighbours() const {
-    const bool some = methods_.recipe && methods_.recipe->neighbourhood;
-    return some ? &*methods_.recipe->neighbourhood : nullptr;
-  }
+  const std::optional<Neighbourhood>& neighbours() const { return exchange_.neighbourhood; }
   const char* plain_word() const { return neighbours() ? "exact" : "dense"; }
   double sent(const std::vector<Message>& messages) const {
     return bytes_on_wire(messages, options_.workers) * (neighbours() ? neighbours()->degree : 1);
@@ -110,7 +114,7 @@ class Planner {
   /// The path of a unit in a step. A unit of gossip is never dense, but may be exact.
   UnitPath path_of(const CutUnit& unit, const StepInfo& info, bool engaged,
                    std::vector<Message>& messages) const {
-    const Compressor& compressor = compressor_of(unit);
+    const Compressor& compressor = compressor_of(unit.method);
     const int64_t raw = unit.numel * element_bytes_;
     const UnitPath path = plan_unit(compressor, compressor.traits(), unit.spec(), raw, info,
                                     engaged, options_.guard && !neighbours(), messages);
@@ -130,7 +134,7 @@ class Planner {
   };
   PeriodPlan plan_period(const CutUnit& unit, size_t phase, std::vector<Message>& messages) const {
     PeriodPlan plan;
-    const int64_t period = compressor_of(unit).period();
+    const int64_t period = compressor_of(unit.method).period();
     bool engaged = false;
     for (int64_t step = 0; step < period && !engaged; ++step)
       engaged = path_of(unit, info_of(phase, step), false, messages) == UnitPath::compressed;
@@ -151,16 +155,6 @@ class Planner {
     for (size_t i = 0; i < sum.size(); ++i)
       sum[i] = all[i % all.size()] + of_unit[i % of_unit.size()];
     all = std::move(sum);
-  }
-
-  void describe_exchange(const SynchronizerRecipe& recipe) {
-    exchange_.neighbourhood = recipe.neighbourhood;
-    exchange_.period = recipe.period;
-    for (LayerPlan& layer : exchange_.layers) {
-      layer.method = methods_.names;  // describe() adds what the units of gossip have
-      layer.bucket = 0;
-      layer.rounds = {neighbours() ? Collective::neighbours : Collective::all_reduce};
-    }
   }
 
   /// Step `step` in the middle of a phase, as the borders of phases are not exact.
@@ -184,9 +178,9 @@ class Planner {
     PhasePlan phase{.epoch = methods_.phases[index],
                     .ratio = info_of(index, 0).ratio,
                     .units = static_cast<int>(cut_.units.size())};
-    for (const Segment& segment : segments_) {
-      phase.bytes_dense += dense(segment.numel);
-      phase.bytes_sent += plain(segment.numel);
+    for (const LayerPlan& layer : exchange_.layers) {
+      phase.bytes_dense += dense(layer.numel);
+      phase.bytes_sent += plain(layer.numel);
     }
     const bool last = index + 1 == methods_.phases.size();
     struct Refused {
@@ -227,15 +221,14 @@ class Planner {
                          : "compression.guard is off, these layers send it",
           some_of(of_method.names)));
     }
-    phase.bytes_most =
-        *std::max_element(by_step.begin(), by_step.end()) * static_cast<double>(exchange_.period);
+    phase.bytes_most = std::ranges::max(by_step) * static_cast<double>(exchange_.period);
     exchange_.phases.push_back(phase);
   }
 
   /// Fills in the layers of a unit, for the last phase.
   void describe(int index, UnitPath path, const std::vector<Message>& messages) {
     const CutUnit& unit = cut_.units[static_cast<size_t>(index)];
-    const Compressor& compressor = compressor_of(unit);
+    const Compressor& compressor = compressor_of(unit.method);
     const bool joined = unit.fields.size() != unit.segments.size();
     std::vector<Message> alone;
     for (size_t i = 0; i < unit.segments.size(); ++i) {
@@ -266,7 +259,7 @@ class Planner {
 
   /// Adds a remark for a method with a warm-up of its own, which is no phase of the plan.
   void remark_on_late_start(int method) {
-    const Compressor& compressor = *methods_.methods[static_cast<size_t>(method)].compressor;
+    const Compressor& compressor = compressor_of(method);
     if (compressor.started({.ranks = options_.workers, .summands = options_.workers})) return;
     double sent = 0.0;
     for (const CutUnit& unit : cut_.units) {
@@ -281,7 +274,7 @@ class Planner {
 
   /// Adds the remarks that a method and its traits have for its layers.
   void remark_on_layers(int method) {
-    const Compressor& compressor = *methods_.methods[static_cast<size_t>(method)].compressor;
+    const Compressor& compressor = compressor_of(method);
     const Traits traits = compressor.traits();
     std::map<std::string, std::vector<std::string>> said;
     for (const CutUnit& unit : cut_.units) {
@@ -305,7 +298,6 @@ class Planner {
 
   const Methods& methods_;
   const TrainOptions& options_;
-  std::span<const Segment> segments_;
   const int64_t element_bytes_;
   const Cut cut_;
   std::map<int, double> method_bytes_;  // mean per step in the last phase

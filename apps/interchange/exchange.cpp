@@ -20,8 +20,7 @@ void import_run(Config config, const std::string& file, const std::string& out,
              run.facts().classes, " (tensor ", other.front(),
              "), so it cannot be imported; to train from its other layers, set it as model.init");
   directory.make();
-  directory.write_config(run.config());
-  directory.write("facts.json", RunFacts::of(run).json());
+  directory.write_identity(run.config(), RunFacts::of(run));
   run_replicas(run, [&](Replica& replica) {
     replica.start_from(file, run.facts());
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).save(replica, {});

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "apps/lab/lab_setup.h"
@@ -14,19 +15,10 @@
 namespace wisp {
 namespace {
 
-double dot(const std::vector<float>& a, const std::vector<double>& b) {
-  double sum = 0.0;
-  for (size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * b[i];
-  return sum;
-}
-
 double norm(const Tensor& tensor) {
-  double sum = 0.0;
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    const double value = tensor.data<float>()[i];
-    sum += value * value;
-  }
-  return std::sqrt(sum);
+  const auto* values = tensor.data<float>();
+  return std::sqrt(std::accumulate(values, values + tensor.numel(), 0.0,
+                                   [](double sum, double x) { return sum + x * x; }));
 }
 
 /// A compressor that keeps a copy of another one's payloads. Belongs to its worker's comm thread.
@@ -233,15 +225,16 @@ class LabRecord {
            const std::vector<std::pair<std::string, std::vector<double>>>& norms) {
     const std::vector<float>& result = worker.result();
     const std::vector<double> truth = true_mean(step);
-    double truth_square = 0.0, result_square = 0.0, error_square = 0.0;
+    double truth_square = 0.0, result_square = 0.0, error_square = 0.0, product = 0.0;
     for (size_t i = 0; i < truth.size(); ++i) {
       const double value = result[i];
       truth_square += truth[i] * truth[i];
       result_square += value * value;
       error_square += (value - truth[i]) * (value - truth[i]);
+      product += value * truth[i];
     }
     const double error = std::sqrt(error_square / truth_square);
-    const double cosine = dot(result, truth) / std::sqrt(truth_square * result_square);
+    const double cosine = product / std::sqrt(truth_square * result_square);
     mean_->append(result.data());
     nlohmann::ordered_json line = {{"step", step},
                                    {"compressed", worker.compressed()},
@@ -270,7 +263,7 @@ class LabRecord {
 
   LabSummary summary() const {
     LabSummary summary = summary_;
-    summary.reduction_sent = summary.bytes_sent > 0.0 ? dense_ / summary.bytes_sent : 1.0;
+    summary.reduction_sent = reduction(dense_, summary.bytes_sent);
     summary.relative_error = error_.mean();
     summary.cosine = cosine_.mean();
     summary.cosines = cosine_.count;

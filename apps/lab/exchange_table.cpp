@@ -56,9 +56,6 @@ std::string mean_of(const PhasePlan& phase) {
   return differ ? fmt::format(", {:.0f} on average", phase.bytes_sent) : "";
 }
 
-/// Bytes dense / sent; 1 if nothing is sent.
-double reduction(double dense, double sent) { return sent > 0.0 ? dense / sent : 1.0; }
-
 }  // namespace
 
 std::string exchange_table(const ExchangePlan& plan, int workers) {

@@ -39,12 +39,6 @@ void read(const CheckpointFacts& facts, const std::string& name, T& value) {
   value = number<T>(fact(facts, name), name);
 }
 
-/// Reads numbers separated by spaces.
-void read_list(const CheckpointFacts& facts, const std::string& name, std::vector<double>& values) {
-  std::istringstream words(fact(facts, name));
-  for (std::string word; words >> word;) values.push_back(number<double>(word, name));
-}
-
 /// A reader of a checkpoint's files for evaluation.
 class EvaluatedFiles {
  public:
@@ -55,26 +49,17 @@ class EvaluatedFiles {
       own_.push_back(std::make_unique<CheckpointReader>(rank_file(directory, rank)));
   }
 
-  /// Reads the first of `names` that exists: the shared one, or the mean over workers.
-  void read_weight(const std::vector<std::string>& names, const Tensor& into) {
+  /// Reads the first of `names` that exists: the shared one; else rank 0's, or the mean over
+  /// workers if their weights differ. Read the weights before the buffers.
+  void read_first(const std::vector<std::string>& names, bool is_weight, const Tensor& into) {
     for (const std::string& name : names) {
       if (shared_.has(name)) return shared_.read(name, into);
       if (!own_.front()->has(name)) continue;
-      differ_ = true;
-      return read_mean(name, into);
-    }
-    throw Error(
-        concat(shared_.path(), ": has no tensor ", names.back(), "; is it of another model?"));
-  }
-  /// Reads a buffer: rank 0's, or the mean over workers if the weights differ. Call after the
-  /// weights.
-  void read_buffer(const std::vector<std::string>& names, const Tensor& into) const {
-    for (const std::string& name : names) {
-      if (!own_.front()->has(name)) continue;
+      differ_ = differ_ || is_weight;
       return differ_ ? read_mean(name, into) : own_.front()->read(name, into);
     }
-    throw Error(concat(own_.front()->path(), ": has no tensor ", names.back(),
-                       "; is it of another model?"));
+    throw Error(concat((is_weight ? shared_ : *own_.front()).path(), ": has no tensor ",
+                       names.back(), "; is it of another model?"));
   }
 
  private:
@@ -106,12 +91,12 @@ void read_evaluated(const Stream& stream, const std::string& directory,
   for (const Segment& segment : parameters.all_segments()) {
     const Tensor weight = FlatParameters::view(parameters.weight(), segment);
     write_from_host(stream, weight, [&](const Tensor& host) {
-      files.read_weight({"ema/" + segment.name, "weight/" + segment.name}, host);
+      files.read_first({"ema/" + segment.name, "weight/" + segment.name}, true, host);
     });
   }
   for (const Buffer* buffer : parameters.buffers()) {
     write_from_host(stream, buffer->value, [&](const Tensor& host) {
-      files.read_buffer({"ema_buffer/" + buffer->name, "buffer/" + buffer->name}, host);
+      files.read_first({"ema_buffer/" + buffer->name, "buffer/" + buffer->name}, false, host);
     });
   }
 }
@@ -143,8 +128,7 @@ std::string describe_rules(const std::vector<SavedState>& state) {
   for (const auto& [rule, names] : kinds)
     text +=
         fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(names, ", "), words.at(rule));
-  const auto compresses = [](const SavedState& saved) { return saved.name == "engaged"; };
-  if (std::any_of(state.begin(), state.end(), compresses))
+  if (std::ranges::count(state, "engaged", &SavedState::name) > 0)
     text += "; which layers are compressed is decided again (wisp plan shows it)";
   return text;
 }
@@ -172,7 +156,8 @@ Position Position::from(const CheckpointFacts& facts) {
   if (facts.count(kStepsPerEpoch) > 0) read(facts, kStepsPerEpoch, position.steps_per_epoch);
   read(facts, "step", position.step);
   read(facts, "skipped", position.skipped);
-  read_list(facts, "tally", position.tally.sums);
+  std::istringstream sums(fact(facts, "tally"));
+  for (std::string sum; sums >> sum;) position.tally.sums.push_back(number<double>(sum, "tally"));
   read(facts, "best_step", position.best_step);
   read(facts, "best_value", position.best_value);
   return position;
@@ -216,7 +201,7 @@ bool Checkpoints::has(Replica& replica, int64_t step) const {
   double found = 0.0;
   if (replica.rank() == 0) {
     const std::vector<int64_t> steps = checkpoint_steps(folder_);
-    found = std::binary_search(steps.begin(), steps.end(), step) ? 1.0 : 0.0;
+    found = std::ranges::binary_search(steps, step) ? 1.0 : 0.0;
   }
   replica.sum_over_workers({&found, 1});  // other ranks add zero
   return found > 0.0;
@@ -258,7 +243,7 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
     read({{"step", which}}, "step", step);
     missing = concat("there is no checkpoint of step ", step);
   }
-  WISP_CHECK(std::binary_search(steps.begin(), steps.end(), step), folder_, ": ", missing,
+  WISP_CHECK(std::ranges::binary_search(steps, step), folder_, ": ", missing,
              "; there are checkpoints of steps ", fmt::format("{}", fmt::join(steps, ", ")));
   verify_checkpoint(find_checkpoint(checkpoint_path(folder_, step)));
   return step;
@@ -272,8 +257,7 @@ std::string Checkpoints::choose(Replica& replica, const std::string& which,
   replica.sum_over_workers({&chosen, 1});  // other ranks add zero
   const auto step = static_cast<int64_t>(chosen);
   const std::string path = checkpoint_path(folder_, step);
-  const std::vector<int64_t> there = checkpoint_steps(folder_);
-  const bool seen = std::binary_search(there.begin(), there.end(), step);
+  const bool seen = std::ranges::binary_search(checkpoint_steps(folder_), step);
   const NamedValue found{
       concat("the checkpoint of step ", step, " (all ranks have to see one run directory)"),
       seen ? "manifest " + checkpoint_checksum(find_checkpoint(path)) : "none in its folder"};

@@ -36,10 +36,8 @@ std::string tag_of(const std::string& type, const std::string& name) {
   return "train/" + name;
 }
 
-/// Bytes of dense / bytes sent; 1 if nothing is sent.
-double reduction_of(const StepCost& cost) {
-  if (cost.bytes_sent == 0) return 1.0;
-  return static_cast<double>(cost.bytes_dense) / static_cast<double>(cost.bytes_sent);
+double reduction_sent(const StepCost& cost) {
+  return reduction(static_cast<double>(cost.bytes_dense), static_cast<double>(cost.bytes_sent));
 }
 
 std::vector<Scalar> scalars_of(const MetricRow& row) {
@@ -162,7 +160,7 @@ void Reporter::step(const StepLine& line) {
   }
   progress.rate = line.work_per_s;
   progress.unit = facts_.facts.work;
-  if (since_line_.bytes_sent > 0) progress.reduction = reduction_of(since_line_);
+  if (since_line_.bytes_sent > 0) progress.reduction = reduction_sent(since_line_);
   int64_t left = (options_.epochs - line.epoch) * line.steps - line.step;
   if (options_.max_steps > 0) left = std::min(left, options_.max_steps - line.total_step);
   progress.left_s = static_cast<double>(left) * line.seconds_per_step;
@@ -228,7 +226,7 @@ void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
                         {"bytes_sent", cost.bytes_sent},
                         {"bytes_received", cost.bytes_received},
                         {"bytes_sent_total", line.spent.bytes_sent},
-                        {"reduction_sent", reduction_of(cost)},
+                        {"reduction_sent", reduction_sent(cost)},
                         {"seconds", seconds_before_ + line.spent.seconds}};
   row.insert(row.end(), costs.begin(), costs.end());
   const StepTimes times = times_of(line.report);

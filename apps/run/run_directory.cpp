@@ -39,15 +39,12 @@ void RunDirectory::remove_run() const {
   }
 }
 
-void RunDirectory::write_config(const Config& config) const {
+void RunDirectory::write_identity(const Config& config, const RunFacts& facts) const {
   std::error_code none_there;
   fs::remove(file(kDivergedFile), none_there);
-  write("config.toml", config.resolved());
-  write("commit.txt", program_version() + "\n");
-}
-
-void RunDirectory::write(const std::string& name, const std::string& content) const {
-  write_file(file(name), content);
+  write_file(file("config.toml"), config.resolved());
+  write_file(file("commit.txt"), program_version() + "\n");
+  write_file(file("facts.json"), facts.json());
 }
 
 }  // namespace wisp

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "apps/run/run_facts.h"
 #include "core/io/config.h"
 #include "core/io/file_lock.h"
 
@@ -31,12 +32,9 @@ class RunDirectory {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
-  /// Writes config.toml, and commit.txt with the program's version. Removes what says that the run
-  /// diverged, since it begins or goes on.
-  void write_config(const Config& config) const;
-  /// Writes a file under a temporary name, then renames it. Throws Error with the path (a full
-  /// disk).
-  void write(const std::string& name, const std::string& content) const;
+  /// Writes config.toml, commit.txt with the program's version, and facts.json. Removes what says
+  /// that the run diverged, since it begins or goes on.
+  void write_identity(const Config& config, const RunFacts& facts) const;
 
  private:
   void remove_run() const;

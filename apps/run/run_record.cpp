@@ -54,13 +54,6 @@ void put_line(Metrics& metrics, const std::string& line, const std::string& metr
   if (type == "epoch") put(metrics.epochs, epoch_row(row, metric));
 }
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 /// The time of a file's last change, "2026-01-31 12:00 UTC"; empty without a file.
 std::string date_of(const std::string& path) {
   struct stat status {};
@@ -95,9 +88,8 @@ std::vector<TracedSpan> read_spans(const std::string& path) {
 }
 
 bool holds_out(const std::vector<std::pair<std::string, std::string>>& config) {
-  return std::any_of(config.begin(), config.end(), [](const auto& key) {
-    return key.first == "data.validation" && key.second != "0";
-  });
+  return std::ranges::any_of(
+      config, [](const auto& key) { return key.first == "data.validation" && key.second != "0"; });
 }
 
 }  // namespace
@@ -119,7 +111,10 @@ Metrics read_metrics(const std::string& path, const std::string& metric) {
 }
 
 std::string version_of(const std::string& directory) {
-  return first_line(directory + "/commit.txt");
+  std::ifstream file(directory + "/commit.txt");
+  std::string line;
+  std::getline(file, line);
+  return line;
 }
 
 RunRecord RunRecord::read(const std::string& path) {

@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "apps/inference/inference.h"
-#include "apps/run/run_facts.h"
 #include "apps/run/run_identity.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/shared_configuration.h"
@@ -14,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/device/device_remarks.h"
 #include "core/device_words.h"
+#include "core/io/output_file.h"
 #include "core/ops.h"
 
 namespace wisp {
@@ -122,12 +122,8 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
       for (const std::string& notice : *notices) reporter->warn(notice);
     }
   }
-  const auto write_identity = [&] {
-    directory.write_config(run.config());
-    directory.write("facts.json", facts.json());
-  };
   if (reporter && !resume) {
-    write_identity();
+    directory.write_identity(run.config(), facts);
     reporter->open_metrics();
   }
 
@@ -141,13 +137,14 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     Training training(run, replica, directory, facts, rank == 0 ? &*reporter : nullptr,
                       request.stop);
     resume ? training.resume(rank == 0 ? changes : Changes()) : training.start();
-    if (resume && rank == 0) write_identity();
+    if (resume && rank == 0) directory.write_identity(run.config(), facts);
     bool finished = false;
     try {
       finished = training.run();
     } catch (const Diverged& failure) {
       // Any worker of rank 0's process: the first one to throw may end the others before they do.
-      if (world().rank == 0) directory.write(kDivergedFile, concat(failure.what(), "\n"));
+      if (world().rank == 0)
+        write_file(directory.file(kDivergedFile), concat(failure.what(), "\n"));
       throw;
     }
     std::optional<Summary> own;
@@ -172,7 +169,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     reporter->finish(*summary);
     return summary;
   }
-  directory.write("summary.json", summary->json());
+  write_file(directory.file("summary.json"), summary->json());
   reporter->finish(*summary);
   return summary;
 }

@@ -381,8 +381,8 @@ Summary Training::summary() {
   summary.bytes_received = traffic.received / steps;
   summary.bytes_other = traffic.other / steps_here;
   summary.bytes_distance = traffic.distance / steps_here;
-  summary.reduction_encoded = traffic.encoded > 0 ? traffic.raw / traffic.encoded : 1.0;
-  summary.reduction_sent = traffic.sent > 0 ? traffic.dense / traffic.sent : 1.0;
+  summary.reduction_encoded = reduction(traffic.raw, traffic.encoded);
+  summary.reduction_sent = reduction(traffic.dense, traffic.sent);
   for (size_t i = 0; i < times.size(); ++i) summary.times.*kTimes[i].second = times[i] / steps_here;
   return summary;
 }

@@ -41,4 +41,7 @@ struct StepCost {
   }
 };
 
+/// Bytes before / bytes after; 1 if nothing is sent.
+inline double reduction(double before, double after) { return after > 0.0 ? before / after : 1.0; }
+
 }  // namespace wisp

@@ -29,21 +29,6 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// A copy that outlives the loader's buffers.
-Batch copy_of(const Batch& batch) {
-  Batch copy = batch;
-  const auto clone = [](Tensor& tensor) {
-    if (!tensor.defined()) return;
-    Tensor own(tensor.shape(), tensor.dtype());
-    std::copy_n(tensor.raw(), tensor.bytes(), own.raw());
-    tensor = own;
-  };
-  for (Tensor& input : copy.inputs) clone(input);
-  clone(copy.targets);
-  clone(copy.samples);
-  return copy;
-}
-
 }  // namespace
 
 std::string StepTiming::json() const {
@@ -84,7 +69,7 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
   const auto time_steps = [&](Replica& replica) {
     const std::unique_ptr<Loader> loader = run.loader(Split::train, replica.rank());
     loader->start_epoch(0);
-    const Batch batch = copy_of(*loader->next());
+    const Batch batch = *loader->next();
     const auto steps_per_epoch = static_cast<double>(loader->batches() / options.accumulate);
     std::vector<double> times, losses;
     DeviceWork before;

@@ -15,14 +15,13 @@ std::string advice(const Bottleneck& found, const StepTimes& times) {
       return fmt::format("a faster exchange could save {:.0f} % at most",
                          100.0 * times.wait_ms / std::max(times.step_ms(), 1e-9));
     case Part::encode:
+    case Part::decode:
       return "more comm_threads or a cheaper compression.method would help";
     case Part::wire:
       if (found.factor == 0.0) return "a faster link or fewer bytes would help";
       return fmt::format(
           "a faster link or fewer bytes would help, about {:.2g}x fewer would hide behind compute",
           found.factor);
-    case Part::decode:
-      return "more comm_threads or a cheaper compression.method would help";
     case Part::workers:
       return "the workers wait for each other, not for bytes";
   }

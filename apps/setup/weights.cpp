@@ -3,7 +3,6 @@
 #include <cstring>
 #include <map>
 #include <set>
-#include <type_traits>
 
 #include "core/base/hash.h"
 #include "core/copy.h"
@@ -28,15 +27,17 @@ struct Wanted {
 /// By exchange name.
 using WantedTensors = std::map<std::string, Wanted>;
 
+void add(WantedTensors& wanted, const Model& model, const Wanted& tensor) {
+  for (const std::string& name : model.exchange_names(tensor.name)) wanted[name] = tensor;
+}
+
 WantedTensors tensors_of(const Model& model, const FlatParameters& parameters) {
   WantedTensors wanted;
-  const auto add = [&](const Wanted& tensor) {
-    for (const std::string& name : model.exchange_names(tensor.name)) wanted[name] = tensor;
-  };
   for (const Segment& segment : parameters.all_segments())
-    add({segment.name, segment.shape, FlatParameters::view(parameters.weight(), segment)});
+    add(wanted, model,
+        {segment.name, segment.shape, FlatParameters::view(parameters.weight(), segment)});
   for (const Buffer* buffer : parameters.buffers())
-    add({buffer->name, buffer->shape, buffer->value});
+    add(wanted, model, {buffer->name, buffer->shape, buffer->value});
   return wanted;
 }
 
@@ -120,9 +121,8 @@ Match match(const CheckpointReader& file, const WantedTensors& wanted, const Fac
   return match;
 }
 
-template <class From>
-void convert(const Tensor& from, const Tensor& to) {
-  using Wide = std::conditional_t<std::is_same_v<From, double>, double, float>;
+template <class From, class Wide = float>
+void convert_from(const Tensor& from, const Tensor& to) {
   dispatch_float(to.dtype(), "weights", [&](auto zero) {
     using T = decltype(zero);
     for (int64_t i = 0; i < to.numel(); ++i)
@@ -130,16 +130,16 @@ void convert(const Tensor& from, const Tensor& to) {
   });
 }
 
-void convert_any(const Tensor& from, const Tensor& to) {
+void convert(const Tensor& from, const Tensor& to) {
   switch (from.dtype()) {
     case DType::f16:
-      return convert<Half>(from, to);
+      return convert_from<Half>(from, to);
     case DType::bf16:
-      return convert<BFloat16>(from, to);
+      return convert_from<BFloat16>(from, to);
     case DType::f64:
-      return convert<double>(from, to);
+      return convert_from<double, double>(from, to);
     default:
-      return convert<float>(from, to);
+      return convert_from<float>(from, to);
   }
 }
 
@@ -164,11 +164,10 @@ std::vector<std::string> check_weights(const std::string& path, const Prepared& 
   Config config = run.config();
   const std::unique_ptr<Model> model = make_model(run.options().model, config, run.facts());
   WantedTensors wanted;
-  const auto add = [&](const std::string& own, const Shape& shape) {
-    for (const std::string& name : model->exchange_names(own)) wanted[name] = {own, shape, {}};
-  };
-  for (const Parameter* parameter : model->parameters()) add(parameter->name, parameter->shape);
-  for (const Buffer* buffer : model->buffers()) add(buffer->name, buffer->shape);
+  for (const Parameter* parameter : model->parameters())
+    add(wanted, *model, {parameter->name, parameter->shape, {}});
+  for (const Buffer* buffer : model->buffers())
+    add(wanted, *model, {buffer->name, buffer->shape, {}});
   const CheckpointReader file(path, CheckpointReader::Checksums::optional);
   return match(file, wanted, run.facts()).other_classes;
 }
@@ -183,7 +182,7 @@ void read_weights(const Stream& stream, const std::string& path, const Model& mo
     const Tensor given(channels_first(value.shape()), *safetensors_dtype(file.entry(name).dtype));
     file.read(name, given);
     Tensor converted(given.shape(), value.dtype());
-    convert_any(given, converted);
+    convert(given, converted);
     converted = channels_last(converted);
     const auto [first, once] = read.emplace(value.raw(), name);
     WISP_CHECK(once || std::memcmp(fetch(stream, value).raw(), converted.raw(),

@@ -27,32 +27,25 @@ std::string chosen(const Prepared& run, const std::string& name) {
   return "";
 }
 
-std::string model_line(const Prepared& run) {
+/// The first lines of the run's output, without the last newline.
+std::string opening_text(const Prepared& run, const RunFacts& facts, const std::string& directory) {
+  const TrainOptions& options = run.options();
   int64_t parameters = 0;
   for (const LayerPlan& layer : run.exchange().layers) parameters += layer.numel;
-  return fmt::format("model: {}, {} parameters to train", run.options().model, parameters);
-}
-
-std::string data_line(const Prepared& run, const RunFacts& facts) {
-  std::string text = "data: " + chosen(run, "data.name");
+  std::string samples;
   for (const SplitFacts& part : facts.data)
-    text += fmt::format(", {} {}", part.split, part.samples);
-  return text;
-}
-
-std::string workers_line(const Prepared& run) {
-  const TrainOptions& options = run.options();
-  if (options.workers == 1) return "workers: 1, on " + options.device;
-  return fmt::format("workers: {} {}, on {}, method {}", options.workers,
-                     world().processes() ? "processes" : "threads", options.device,
-                     chosen(run, "compression.method"));
-}
-
-/// The first lines of the run's output: one line each for model and parameters, data and samples,
-/// workers with device and method, and `directory`, without the last newline.
-std::string opening_text(const Prepared& run, const RunFacts& facts, const std::string& directory) {
-  return fmt::format("{}\n{}\n{}\nrun directory: {}", model_line(run), data_line(run, facts),
-                     workers_line(run), directory);
+    samples += fmt::format(", {} {}", part.split, part.samples);
+  const bool alone = options.workers == 1;
+  return fmt::format(
+      "model: {}, {} parameters to train\n"
+      "data: {}{}\n"
+      "workers: {}{}, on {}{}\n"
+      "run directory: {}",
+      options.model, parameters, chosen(run, "data.name"), samples, options.workers,
+      alone                 ? ""
+      : world().processes() ? " processes"
+                            : " threads",
+      options.device, alone ? "" : ", method " + chosen(run, "compression.method"), directory);
 }
 
 /// Checks model.init before anything is written. Returns a notice for each tensor it leaves as

@@ -1,13 +1,12 @@
 #include "apps/run/saved_files.h"
 
-#include <memory>
+#include <algorithm>
+#include <cstring>
 #include <optional>
 #include <set>
 
-#include "apps/run/resize.h"
 #include "core/base/error.h"
 #include "core/copy.h"
-#include "core/io/checkpoint.h"
 #include "core/io/input_file.h"
 
 namespace wisp {
@@ -28,21 +27,67 @@ std::string name_for_all(const std::string& name) {
 }
 
 /// Throws Error unless the file holds exactly the states with this sharing.
-void check_names(const std::string& path, const CheckpointReader& file,
-                 const std::vector<SavedState>& state, Sharing sharing) {
+void check_names(const CheckpointReader& file, const std::vector<SavedState>& state,
+                 Sharing sharing) {
   std::set<std::string> held, wanted;
   for (const std::string& name : file.names()) held.insert(name_for_all(name));
   for (const SavedState& saved : state) {
     if (saved.sharing != sharing) continue;
     const std::string name = name_for_all(saved.name);
-    WISP_CHECK(held.count(name) != 0, path, ": has no tensor ", saved.name,
+    WISP_CHECK(held.contains(name), file.path(), ": has no tensor ", saved.name,
                "; is it of another model, optimizer or train.freeze?");
     wanted.insert(name);
   }
   for (const std::string& name : held) {
-    WISP_CHECK(wanted.count(name) != 0, path, ": has an unexpected tensor ", name,
+    WISP_CHECK(wanted.contains(name), file.path(), ": has an unexpected tensor ", name,
                "; is it of another model, optimizer or train.freeze?");
   }
+}
+
+int64_t share(int64_t sum, int rank, int workers) {
+  return sum / workers + (rank == 0 ? sum % workers : 0);
+}
+
+double share(double sum, int, int workers) { return sum / workers; }
+
+/// Adds values up as `Sum`, in order of ranks, and rounds this rank's share once.
+template <class T, class Sum>
+void add_up(const SavedState& state, std::span<const std::unique_ptr<CheckpointReader>> files,
+            int rank, int workers) {
+  T* values = state.tensor.data<T>();
+  std::vector<Sum> sums(static_cast<size_t>(state.tensor.numel()));
+  for (const auto& file : files) {
+    file->read(state.name, state.tensor);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<Sum>(values[i]);
+  }
+  for (size_t i = 0; i < sums.size(); ++i)
+    values[i] = static_cast<T>(share(sums[i], rank, workers));
+}
+
+/// Gathers the part that `state` names from the files' parts, which may be cut differently.
+void gather_part(const SavedState& state,
+                 std::span<const std::unique_ptr<CheckpointReader>> files) {
+  const TensorPart wanted = part_of_name(state.name).value();
+  int64_t found = 0;
+  for (const auto& file : files) {
+    for (const std::string& name : file->names()) {
+      const std::optional<TensorPart> there = part_of_name(name);
+      if (!there || there->whole != wanted.whole) continue;
+      const int64_t begin = std::max(wanted.begin, there->begin);
+      const int64_t end = std::min(wanted.end, there->end);
+      if (begin >= end) continue;
+      const Tensor part({there->end - there->begin}, state.tensor.dtype());
+      file->read(name, part);
+      const int64_t size = size_of(part.dtype());
+      std::memcpy(state.tensor.raw() + (begin - wanted.begin) * size,
+                  part.raw() + (begin - there->begin) * size,
+                  static_cast<size_t>((end - begin) * size));
+      found += end - begin;
+    }
+  }
+  WISP_CHECK(found == wanted.end - wanted.begin,
+             "resume: the files of the checkpoint's ranks hold ", found, " elements of ",
+             state.name, ", expected ", wanted.end - wanted.begin);
 }
 
 }  // namespace
@@ -65,7 +110,7 @@ void write_state(const Stream& stream, const std::string& path,
 void read_shared(const std::string& directory, const Stream& stream,
                  const std::vector<SavedState>& state, bool within_epoch) {
   const CheckpointReader file(shared_file(directory));
-  check_names(file.path(), file, state, Sharing::shared);
+  check_names(file, state, Sharing::shared);
   for (const SavedState& saved : state) {
     if (saved.sharing != Sharing::shared) continue;
     const auto read = [&] {
@@ -87,7 +132,7 @@ void read_own(const std::string& directory, const Stream& stream,
               const std::vector<SavedState>& state, Seat seat, int saved_workers) {
   const bool same = saved_workers == seat.workers;
   const CheckpointReader file(rank_file(directory, same ? seat.rank : 0));
-  check_names(file.path(), file, state, Sharing::per_rank);
+  check_names(file, state, Sharing::per_rank);
   std::vector<std::unique_ptr<CheckpointReader>> files;  // all ranks' files, opened on demand
   for (const SavedState& saved : state) {
     if (saved.sharing != Sharing::per_rank) continue;
@@ -99,6 +144,31 @@ void read_own(const std::string& directory, const Stream& stream,
       there.tensor = host;
       read_resized(there, files, seat.rank, seat.workers);
     });
+  }
+}
+
+void read_resized(const SavedState& state, std::span<const std::unique_ptr<CheckpointReader>> files,
+                  int rank, int workers) {
+  switch (state.on_resize) {
+    case OnResize::repeat:
+      return files[static_cast<size_t>(rank) % files.size()]->read(state.name, state.tensor);
+    case OnResize::zero:
+      state.tensor.clear();
+      return;
+    case OnResize::owner:
+      return gather_part(state, files);
+    case OnResize::redistribute_sum:
+      switch (state.tensor.dtype()) {
+        case DType::f32:
+          return add_up<float, double>(state, files, rank, workers);
+        case DType::f64:
+          return add_up<double, double>(state, files, rank, workers);
+        case DType::i64:
+          return add_up<int64_t, int64_t>(state, files, rank, workers);
+        default:
+          throw Error(concat("resume: ", state.name, " is ", name_of(state.tensor.dtype()),
+                             ", which cannot be added up for another number of workers"));
+      }
   }
 }
 

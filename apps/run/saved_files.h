@@ -1,11 +1,14 @@
-// The files of a checkpoint's state: one for what all ranks share, and one per rank. Each worker's
-// thread calls.
+// The files of a checkpoint's state: one for what all ranks share, and one per rank, which another
+// number of ranks may read. Each worker's thread calls.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/device/stream.h"
+#include "core/io/checkpoint.h"
 #include "core/io/saved_state.h"
 
 namespace wisp {
@@ -31,5 +34,11 @@ struct Seat {
 /// shared state first, as rules may depend on it. Throws Error as read_shared().
 void read_own(const std::string& directory, const Stream& stream,
               const std::vector<SavedState>& state, Seat seat, int saved_workers);
+
+/// Fills `state.tensor` of rank `rank` of `workers` by the state's rule, from `files`, one for each
+/// earlier rank. Rank 0 gets the remainder of an integer sum. Throws Error for a dtype that cannot
+/// be summed, and for elements of a partitioned state that are in no file or in several.
+void read_resized(const SavedState& state, std::span<const std::unique_ptr<CheckpointReader>> files,
+                  int rank, int workers);
 
 }  // namespace wisp

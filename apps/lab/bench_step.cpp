@@ -43,8 +43,8 @@ std::string StepTiming::json() const {
                                 {"unit", unit},
                                 {"ms", rounded(ms, 2)},
                                 {"peak_mb", std::round(peak_mb)},
-                                {"loss0", loss0},
-                                {"loss1", loss1}};
+                                {"loss0", losses.front()},
+                                {"loss1", losses.back()}};
   if (peak_device_mb > 0.0) row["peak_device_mb"] = std::round(peak_device_mb);
   if (device.kernels > 0) {
     const auto of_step = [&](int64_t count) {
@@ -65,7 +65,6 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
   const TrainOptions& options = run.options();
   const double base_mb = resident_mb();
   StepTiming timing;
-  double work = 0.0;  // images, tokens or frames per step
   const auto time_steps = [&](Replica& replica) {
     const std::unique_ptr<Loader> loader = run.loader(Split::train, replica.rank());
     loader->start_epoch(0);
@@ -73,7 +72,7 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
     const auto steps_per_epoch = static_cast<double>(loader->batches() / options.accumulate);
     std::vector<double> times, losses;
     DeviceWork before;
-    double of_step = 0.0;
+    double work = 0.0;  // images, tokens or frames of the last step
     double deadline = 0.0;
     bool more = true;
     for (int64_t step = 0; more; ++step) {
@@ -90,15 +89,13 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
       replica.context().stream.synchronize();  // waits for the device's update
       replica.barrier();                       // and for other workers'
       if (step >= kWarmUp) times.push_back((now_us() - begin) * 1e-3);
-      of_step = report.work;
+      work = report.work;
       losses.push_back(replica.tally().mean_loss());
       // rank 0's clock decides for all workers
-      double words[] = {replica.rank() == 0 && step >= kWarmUp && now_us() > deadline &&
-                                static_cast<int64_t>(times.size()) >= least_steps
-                            ? 1.0
-                            : 0.0};
-      replica.sum_over_workers(words);
-      more = words[0] == 0.0;
+      double done = replica.rank() == 0 && step >= kWarmUp && now_us() > deadline &&
+                    std::ssize(times) >= least_steps;
+      replica.sum_over_workers({&done, 1});
+      more = done == 0.0;
     }
     if (replica.rank() != world().rank) return;
     const Context& context = replica.context();
@@ -108,18 +105,15 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
     timing.batch = options.batch;
     timing.unit = run.facts().work + "/s";
     timing.ms = median(times);
+    timing.rate = work / (timing.ms * 1e-3);
     timing.losses = losses;
     timing.device = device_work() - before;
     if (context.pool.device().is_cuda())
       timing.peak_device_mb = static_cast<double>(context.pool.stats().peak_used_bytes) / kMb;
-    timing.steps = static_cast<int64_t>(times.size()) * (world().processes() ? 1 : options.workers);
-    work = of_step;
+    timing.steps = std::ssize(times) * (world().processes() ? 1 : options.workers);
   };
   run_replicas(run, time_steps, options.link);
-  timing.rate = work / (timing.ms * 1e-3);
   timing.peak_mb = resident_mb() - base_mb;
-  timing.loss0 = timing.losses.front();
-  timing.loss1 = timing.losses.back();
   return timing;
 }
 

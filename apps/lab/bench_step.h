@@ -18,7 +18,6 @@ struct StepTiming {
   double ms = 0.0;              // median time until all workers and their devices are done
   double peak_mb = 0.0;         // growth of the process's resident memory
   double peak_device_mb = 0.0;  // peak of the first device's pool, without resident data; CPU: 0
-  double loss0 = 0.0, loss1 = 0.0;  // losses of the first and the last step
   std::vector<double> losses;
   DeviceWork device;  // device work of this process's workers in timed steps
   int64_t steps = 0;  // steps counted in `device`, over workers

@@ -46,9 +46,8 @@ Bottleneck find_bottleneck(const StepTimes& t) {
       {Part::encode, std::min(t.encode_ms, t.wait_ms)},
       {Part::decode, std::min(t.decode_ms, t.wait_ms)},
       {Part::workers, std::max(t.wait_ms - exchange, 0.0)}};
-  const auto* most = std::max_element(std::begin(gains), std::end(gains),
-                                      [](auto& a, auto& b) { return a.second < b.second; });
-  Bottleneck found{most->first, most->second / step, 0.0};
+  const auto [part, most] = std::ranges::max(gains, {}, &std::pair<Part, double>::second);
+  Bottleneck found{part, most / step, 0.0};
   const double hidden = t.wire_ms - t.wait_ms;
   if (found.part == Part::wire && hidden > 0.0) found.factor = t.wire_ms / hidden;
   return found;

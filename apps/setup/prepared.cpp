@@ -33,9 +33,8 @@ Facts facts_of(const Config& config, const TrainOptions& options, const DataSour
 
 void check_record(const Config& config, const RecordOptions& record,
                   std::span<const Segment> segments) {
-  const bool any = std::any_of(segments.begin(), segments.end(), [&](const Segment& segment) {
-    return glob(record.layers, segment.name);
-  });
+  const bool any = std::ranges::any_of(
+      segments, [&](const Segment& segment) { return glob(record.layers, segment.name); });
   WISP_CHECK(any || record.every == 0, config.where("record.gradients.layers"),
              ": record.gradients.layers: no trained parameter's name fits '", record.layers, "'");
 }
@@ -59,7 +58,7 @@ Prepared::Prepared(Config config)
   exchange_ = plan_exchange(methods, options_, segments);
   check_record(config_, options_.record, segments);
   notices_ = options_.notices;
-  for (const std::string& notice : finish(config_, methods.names)) notices_.push_back(notice);
+  std::ranges::copy(finish(config_, methods.names), std::back_inserter(notices_));
 }
 
 void Prepared::load() {
@@ -70,12 +69,11 @@ void Prepared::load() {
   const auto check = [&](Split split) {
     if (const Examples* examples = splits_.of(split)) examples->epoch(0, options_.deal(split, 0));
   };
-  const auto check_training = [&] { check(Split::train); };
   if (source_->held_out() == 0) {
-    check_training();
+    check(Split::train);
   } else {
     naming(concat(config_.where("data.validation"), ": data.validation is ", source_->held_out()),
-           check_training);
+           [&] { check(Split::train); });
   }
   for (const Split split : {Split::validation, Split::test}) check(split);
 }

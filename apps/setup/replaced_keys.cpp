@@ -40,7 +40,6 @@ struct Layer {
   Config given;
   std::vector<ConfigKey> known;
 
-  explicit Layer(const Config& config) : given(config), known(known_keys(config)) {}
   /// Whether the key was known then, and given as it still is in `whole`.
   bool knew(const std::string& key, const Config& whole) const {
     return given.given(key) && given.where(key) == whole.where(key) &&
@@ -69,7 +68,8 @@ std::vector<std::string> finish(Config& config, const std::string& methods) {
       const std::string& key = unknown.key();
       if (!layers) {
         layers.emplace();
-        for (const Config& earlier : config.earlier()) layers->emplace_back(earlier);
+        for (const Config& earlier : config.earlier())
+          layers->push_back({earlier, known_keys(earlier)});
       }
       const bool knew =
           std::ranges::any_of(*layers, [&](const Layer& layer) { return layer.knew(key, config); });

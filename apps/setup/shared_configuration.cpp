@@ -1,7 +1,6 @@
 #include "apps/setup/shared_configuration.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "apps/version.h"
 #include "distributed/launch.h"
@@ -35,9 +34,9 @@ constexpr MachineKey kMachineKeys[] = {
 }  // namespace
 
 bool is_of_machine(const ConfigKey& key) {
-  return std::any_of(
-      std::begin(kMachineKeys), std::end(kMachineKeys),
-      [&](const MachineKey& known) { return key.name == known.name && key.type == known.type; });
+  return std::ranges::any_of(kMachineKeys, [&](const MachineKey& known) {
+    return key.name == known.name && key.type == known.type;
+  });
 }
 
 std::vector<NamedValue> configuration_of(std::span<const ConfigKey> keys) {

@@ -35,7 +35,7 @@ class Tally {
  public:
   Tally(Context& context, const Model& model);
   /// Begins a step of one or more micro-batches.
-  void begin_step();
+  void begin_step() { clear(context_.stream, step_loss_); }
   /// Adds a batch: its loss, weighted as in add_mean(), and its metrics.
   void add(const Step& step, const Batch& batch);
   /// (1) f64: sum of the losses since begin_step(), including non-finite ones.

@@ -157,12 +157,12 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     reporter->stopped(steps);
     return std::nullopt;
   }
-  if (!trained && std::filesystem::exists(directory.file("summary.json"))) {
-    summary = Summary::from_json(directory.file("summary.json"));  // by an earlier process
-    reporter->finish(*summary);
-    return summary;
+  const std::string summary_path = directory.file("summary.json");
+  if (!trained && std::filesystem::exists(summary_path)) {
+    summary = Summary::from_json(summary_path);  // by an earlier process
+  } else {
+    write_file(summary_path, summary->json());
   }
-  write_file(directory.file("summary.json"), summary->json());
   reporter->finish(*summary);
   return summary;
 }

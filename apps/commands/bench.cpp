@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -62,16 +61,15 @@ void run_step(const StepArguments& arguments) {
 }
 
 void add_step(CLI::App& bench) {
-  CLI::App& command = *bench.add_subcommand("step", "time a training step on one batch in memory");
+  const auto [command, arguments] = add_command<StepArguments>(
+      bench, "step", "time a training step on one batch in memory", run_step);
   command.footer("Example:\n  wisp bench step apps/configs/cifar10_resnet20.toml threads=2 --json");
-  const auto arguments = std::make_shared<StepArguments>();
-  arguments->config.add_to(command);
-  add_number(command, "--seconds", arguments->seconds, "duration of the measurement",
+  arguments.config.add_to(command);
+  add_number(command, "--seconds", arguments.seconds, "duration of the measurement",
              within(0.0, 1e6));
-  add_number(command, "--steps", arguments->steps, "least number of timed steps",
+  add_number(command, "--steps", arguments.steps, "least number of timed steps",
              CLI::PositiveNumber);
-  command.add_flag("--json", arguments->json, "print one JSON line");
-  command.callback([arguments] { run_step(*arguments); });
+  command.add_flag("--json", arguments.json, "print one JSON line");
 }
 
 struct CodecArguments {
@@ -177,16 +175,15 @@ void run_codec(CodecArguments arguments) {
 }
 
 void add_codec(CLI::App& bench) {
-  CLI::App& command =
-      *bench.add_subcommand("codec", "time encode and decode of compression methods");
+  const auto [command, arguments] = add_command<CodecArguments>(
+      bench, "codec", "time encode and decode of compression methods", run_codec);
   command.footer(R"(Examples:
   wisp bench codec --method dgc --numel 25000000 --ratio 0.001
   wisp bench codec --all --json
 device=cuda measures on the first GPU, by the GPU's clock. device=emulated is for builds without CUDA.)");
-  const auto arguments = std::make_shared<CodecArguments>();
-  CodecBenchOptions& options = arguments->options;
-  command.add_option("--method", arguments->method, "compression method");
-  command.add_flag("--all", arguments->all,
+  CodecBenchOptions& options = arguments.options;
+  command.add_option("--method", arguments.method, "compression method");
+  command.add_flag("--all", arguments.all,
                    "every method, with a threshold that suits the gradients");
   add_number(command, "--numel", options.numel, "number of gradients", CLI::PositiveNumber);
   add_number(command, "--ratio", options.ratio, "kept / total elements of sparse methods",
@@ -196,10 +193,9 @@ device=cuda measures on the first GPU, by the GPU's clock. device=emulated is fo
   add_number(command, "--threads", options.threads, "OpenMP threads", CLI::PositiveNumber);
   add_number(command, "--seconds", options.seconds, "duration of the measurement of each method",
              within(0.0, 1e6));
-  command.add_flag("--json", arguments->json, "print one JSON line per method");
-  command.add_option("overrides", arguments->overrides,
+  command.add_flag("--json", arguments.json, "print one JSON line per method");
+  command.add_option("overrides", arguments.overrides,
                      "the method's options and the device: compression.values=f16 device=cuda");
-  command.callback([arguments] { run_codec(*arguments); });
 }
 
 }  // namespace

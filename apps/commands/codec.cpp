@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <limits>
-#include <memory>
 
 #include "apps/commands/commands.h"
 #include "apps/lab/codec_lab.h"
@@ -70,28 +69,28 @@ void run_codec_lab(const CodecLabArguments& arguments) {
 }  // namespace
 
 void add_codec_lab(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand(
-      "codec", "feed recorded gradients to a compression method, without a model");
-  const auto arguments = std::make_shared<CodecLabArguments>();
-  command.add_option("--method", arguments->method, "one of `wisp methods`")->required();
-  command.add_option("overrides", arguments->overrides,
+  const auto [command, arguments] = add_command<CodecLabArguments>(
+      program, "codec", "feed recorded gradients to a compression method, without a model",
+      run_codec_lab);
+  command.add_option("--method", arguments.method, "one of `wisp methods`")->required();
+  command.add_option("overrides", arguments.overrides,
                      "keys as for train: compression.ratio=0.01 optimizer.momentum=0.9");
   command
-      .add_option("--in", arguments->request.inputs,
+      .add_option("--in", arguments.request.inputs,
                   "NumPy files, one per worker; each row is a step, the gradient of the worker's "
                   "own mean loss")
       ->required()
       ->check(CLI::ExistingFile);
-  command.add_option("--out", arguments->request.out, "output directory")->required();
+  command.add_option("--out", arguments.request.out, "output directory")->required();
   command.add_option_function<std::string>(
       "--shape",
-      [arguments](const std::string& text) { arguments->request.shape = shape_of(text); },
+      [&shape = arguments.request.shape](const std::string& text) { shape = shape_of(text); },
       "shape of the layer, as 64x576 (default: the shape of a row)");
   command.add_option(
-      "--layer", arguments->request.layer,
+      "--layer", arguments.request.layer,
       "name of the layer, the key of its random numbers (default: the first file's)");
   command
-      .add_option("--steps-per-epoch", arguments->request.steps_per_epoch,
+      .add_option("--steps-per-epoch", arguments.request.steps_per_epoch,
                   "number of steps in an epoch, for schedules and warm-up (default: all steps are "
                   "in epoch 0)")
       ->check(CLI::NonNegativeNumber);
@@ -101,7 +100,6 @@ Writes DIR/mean.npy (the result for the optimizer, a row per step), NAME_R.npy (
 of worker R after the last step), payload_R.bin (its payloads in the last step:
 for each round and outlet u32 round, u32 outlet, u64 bytes, and the bytes), and
 steps.jsonl.)");
-  command.callback([arguments] { run_codec_lab(*arguments); });
 }
 
 }  // namespace wisp

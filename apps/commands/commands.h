@@ -4,13 +4,28 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace wisp {
 
 struct ExitStatus {
+  static constexpr int kBySignal = 128;  // plus the signal's number, as shells report it
+
   int value = 0;
 };
+
+/// Adds a subcommand that calls run(arguments). Its options fill the arguments, which live as long
+/// as it does.
+template <class Arguments, class Run>
+std::pair<CLI::App&, Arguments&> add_command(CLI::App& parent, const std::string& name,
+                                             const std::string& meaning, const Run& run) {
+  CLI::App& command = *parent.add_subcommand(name, meaning);
+  const auto arguments = std::make_shared<Arguments>();
+  command.callback([arguments, run] { run(*arguments); });
+  return {command, *arguments};
+}
 
 /// Adds an option for a number in `range`, with its default in the help.
 template <class Number>

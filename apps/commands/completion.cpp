@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -227,31 +226,30 @@ Words completions(const CLI::App& program, const Words& typed) {
 
 /// Adds the command that the shells' functions call.
 void add_complete(CLI::App& program) {
-  CLI::App& command =
-      *program.add_subcommand("complete", "print the completions of a word, one per line");
+  const auto print_completions = [&program](const Words& typed) {
+    for (const std::string& word : completions(program, typed)) fmt::print("{}\n", word);
+  };
+  const auto [command, typed] = add_command<Words>(
+      program, "complete", "print the completions of a word, one per line", print_completions);
   command.group("");  // no help shows it
-  const auto typed = std::make_shared<Words>();
-  command.add_option("typed", *typed, "words after the program's name");
-  command.callback([&program, typed] {
-    for (const std::string& word : completions(program, *typed)) fmt::print("{}\n", word);
-  });
+  command.add_option("typed", typed, "words after the program's name");
 }
 
 }  // namespace
 
 void add_completion(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("completion", "print completions for a shell");
+  const auto print_script = [](const std::string& shell) {
+    fmt::print("{}", shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish);
+  };
+  const auto [command, shell] = add_command<std::string>(
+      program, "completion", "print completions for a shell", print_script);
   command.footer(R"(Examples:
   wisp completion bash > ~/.local/share/bash-completion/completions/wisp
   wisp completion zsh > ~/.zsh/completions/_wisp      # a folder of $fpath
   wisp completion fish > ~/.config/fish/completions/wisp.fish)");
-  const auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, "shell of the completions")
+  command.add_option("shell", shell, "shell of the completions")
       ->required()
       ->check(CLI::IsMember({"bash", "fish", "zsh"}));
-  command.callback([shell] {
-    fmt::print("{}", *shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);
-  });
   add_complete(program);
 }
 

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "apps/setup/prepared.h"
@@ -35,19 +33,18 @@ void run_data(const DataArguments& arguments) {
 }  // namespace
 
 void add_data(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("data", "describe the data of a configuration");
-  const auto arguments = std::make_shared<DataArguments>();
-  arguments->config.add_to(command);
+  const auto [command, arguments] =
+      add_command<DataArguments>(program, "data", "describe the data of a configuration", run_data);
+  arguments.config.add_to(command);
   CLI::Option& write = *command.add_option(
-      "--write", arguments->write, "folder for pictures of the first training samples, augmented");
-  add_number(command, "--count", arguments->count, "number of pictures",
+      "--write", arguments.write, "folder for pictures of the first training samples, augmented");
+  add_number(command, "--count", arguments.count, "number of pictures",
              CLI::Range(int64_t{1}, int64_t{1'000'000}))
       .needs(&write);
-  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.add_flag("--json", arguments.json, "print one JSON object");
   command.footer(R"(Example:
   wisp data apps/configs/cifar10_resnet20.toml --write pictures
 Reads all splits in order and leaves nothing out. Training samples are augmented as in the first epoch.)");
-  command.callback([arguments] { run_data(*arguments); });
 }
 
 }  // namespace wisp

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <memory>
 
 #include "apps/commands/commands.h"
 #include "apps/report/run_diff.h"
@@ -10,38 +9,34 @@
 namespace wisp {
 namespace {
 
-constexpr int kDifferent = 1, kTrouble = 2;
+constexpr int kDifferent = 1, kTrouble = 2;  // as in diff(1)
 
 struct DiffArguments {
   std::string a, b;
 };
 
-/// Prints the differences and returns the exit status.
-int run_diff(const DiffArguments& arguments) {
+void run_diff(const DiffArguments& arguments) {
   try {
     const RunRecord a = RunRecord::read(arguments.a), b = RunRecord::read(arguments.b);
     fmt::print("{}", diff_text(a, b));
-    return compare_runs(a, b).equal() ? 0 : kDifferent;
+    if (!compare_runs(a, b).equal()) throw ExitStatus{kDifferent};
   } catch (const Error& error) {
     fmt::print(stderr, "wisp: {}\n", error.what());
-    return kTrouble;  // as in diff(1)
+    throw ExitStatus{kTrouble};
   }
 }
 
 }  // namespace
 
 void add_diff(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("diff", "print the differences between two runs");
-  const auto arguments = std::make_shared<DiffArguments>();
-  command.add_option("run", arguments->a, "run directory")->required();
-  command.add_option("other", arguments->b, "run directory to compare with")->required();
+  const auto [command, arguments] = add_command<DiffArguments>(
+      program, "diff", "print the differences between two runs", run_diff);
+  command.add_option("run", arguments.a, "run directory")->required();
+  command.add_option("other", arguments.b, "run directory to compare with")->required();
   command.footer(R"(Example:
   wisp diff runs/dgc runs/dgc-again
 Compares configurations, programs and the records of each step. Times are shown, but do
 not count. Exit status: 0 equal, 1 different, 2 trouble.)");
-  command.callback([arguments] {
-    if (const int status = run_diff(*arguments)) throw ExitStatus{status};
-  });
 }
 
 }  // namespace wisp

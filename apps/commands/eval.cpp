@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/asked_beam.h"
@@ -206,27 +205,26 @@ void run_eval(const EvalArguments& arguments) {
 }  // namespace
 
 void add_eval(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand(
-      "eval", "evaluate a run's checkpoint on its test set and validation split");
+  const auto [command, arguments] = add_command<EvalArguments>(
+      program, "eval", "evaluate a run's checkpoint on its test set and validation split",
+      run_eval);
   command.footer(R"(Examples:
   wisp eval runs/dgc --checkpoint best
   wisp eval runs/own --beam 64 --lm text.arpa --alignment words.txt
 --speakers, --beam, --lm and --alignment are for speech. They count the test set's errors by speaker, for the likeliest
 label of each frame and for the search.)");
-  const auto arguments = std::make_shared<EvalArguments>();
-  command.add_option("run", arguments->run, "run directory")->required();
-  command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");
-  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step")
+  command.add_option("run", arguments.run, "run directory")->required();
+  command.add_option("overrides", arguments.overrides, "keys to change: data.path=DIR");
+  command.add_option("--checkpoint", arguments.checkpoint, "last, best, or a step")
       ->capture_default_str();
-  command.add_option("--predictions", arguments->predictions,
+  command.add_option("--predictions", arguments.predictions,
                      "write input, labels and logits of the test set to this safetensors file");
-  command.add_flag("--classes", arguments->classes, "print the accuracy of each class");
-  command.add_flag("--speakers", arguments->speakers, "print the errors of each speaker");
-  arguments->beam.add_to(command);
-  command.add_option("--alignment", arguments->alignment,
+  command.add_flag("--classes", arguments.classes, "print the accuracy of each class");
+  command.add_flag("--speakers", arguments.speakers, "print the errors of each speaker");
+  arguments.beam.add_to(command);
+  command.add_option("--alignment", arguments.alignment,
                      "write each reference text above the recognised text to this file");
-  command.add_flag("--json", arguments->json, "print JSON");
-  command.callback([arguments] { run_eval(*arguments); });
+  command.add_flag("--json", arguments.json, "print JSON");
 }
 
 }  // namespace wisp

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "apps/commands/commands.h"
 #include "apps/interchange/exchange.h"
 
@@ -25,17 +23,16 @@ void run_export(const ExportArguments& arguments) {
 }  // namespace
 
 void add_export(CLI::App& program) {
-  CLI::App& command =
-      *program.add_subcommand("export", "write the model of a run's checkpoint for other programs");
-  const auto arguments = std::make_shared<ExportArguments>();
-  command.add_option("run", arguments->run, "run directory")->required();
+  const auto [command, arguments] = add_command<ExportArguments>(
+      program, "export", "write the model of a run's checkpoint for other programs", run_export);
+  command.add_option("run", arguments.run, "run directory")->required();
   command
-      .add_option("--to", arguments->to,
+      .add_option("--to", arguments.to,
                   "FILE.safetensors: weights as PyTorch names them; FILE.onnx: weights and graph, "
                   "opset 17")
       ->required();
-  command.add_option("overrides", arguments->overrides, "keys to change: threads=2");
-  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step")
+  command.add_option("overrides", arguments.overrides, "keys to change: threads=2");
+  command.add_option("--checkpoint", arguments.checkpoint, "last, best, or a step")
       ->capture_default_str();
   command.footer(R"(Examples:
   wisp export runs/dgc --to model.onnx
@@ -46,7 +43,6 @@ The output is "logits". A sequence is read one position at a time, as (1, N, ...
 Carried state goes in as state_0, ..., zeros at the beginning, and comes out as
 state_0_after, ... Spectrograms are read one at a time, (1, frames, F), with any number
 of frames.)");
-  command.callback([arguments] { run_export(*arguments); });
 }
 
 }  // namespace wisp

@@ -69,18 +69,17 @@ void run_generate(GenerateArguments& arguments) {
 }  // namespace
 
 void add_generate(CLI::App& program) {
-  CLI::App& command =
-      *program.add_subcommand("generate", "continue a text with the model of a run of words");
+  const auto [command, arguments] = add_command<GenerateArguments>(
+      program, "generate", "continue a text with the model of a run of words", run_generate);
   command.footer(R"(Examples:
   wisp generate runs/text
   wisp generate runs/text --prompt "the company said" --tokens 40 --temperature 0.8 --top-k 40
   wisp generate runs/text --temperature 0 --json
 Needs no data set. Without a prompt a new line begins. Unknown words of the prompt are read as <unk>, which is never
 drawn. --json prints an object with the model's log probabilities of the words, independent of the temperature.)");
-  const auto arguments = std::make_shared<GenerateArguments>();
-  GenerateOptions& options = arguments->options;
-  arguments->run.add_to(command);
-  command.add_option("--prompt", arguments->prompt, "words to continue");
+  GenerateOptions& options = arguments.options;
+  arguments.run.add_to(command);
+  command.add_option("--prompt", arguments.prompt, "words to continue");
   command
       .add_option("--tokens", options.tokens,
                   "number of words to draw; the end of a line counts as one")
@@ -95,7 +94,6 @@ drawn. --json prints an object with the model's log probabilities of the words, 
   command
       .add_option("--seed", options.seed, "seed of the draws; the same seed gives the same text")
       ->capture_default_str();
-  command.callback([arguments] { run_generate(*arguments); });
 }
 
 }  // namespace wisp

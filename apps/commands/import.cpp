@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "apps/interchange/exchange.h"
@@ -27,20 +25,19 @@ void run_import(const ImportArguments& arguments) {
 }  // namespace
 
 void add_import(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand(
-      "import", "make a run from a safetensors file of weights with PyTorch's names");
-  const auto arguments = std::make_shared<ImportArguments>();
-  command.add_option("file", arguments->file, "safetensors file: torchvision's names for ResNets")
+  const auto [command, arguments] = add_command<ImportArguments>(
+      program, "import", "make a run from a safetensors file of weights with PyTorch's names",
+      run_import);
+  command.add_option("file", arguments.file, "safetensors file: torchvision's names for ResNets")
       ->required()
       ->check(CLI::ExistingFile);
-  arguments->config.add_to(command);
-  command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");
-  command.add_flag("--overwrite", arguments->overwrite, "replace the run in --out");
+  arguments.config.add_to(command);
+  command.add_option("--out", arguments.out, "run directory (default: runs/NAME of the config)");
+  command.add_flag("--overwrite", arguments.overwrite, "replace the run in --out");
   command.footer(R"(Example:
   wisp import resnet50.safetensors CONFIG.toml --out runs/resnet50
 The config has the model, data and workers. To fine-tune, also with another number of classes, train
 with model.init=FILE instead.)");
-  command.callback([arguments] { run_import(*arguments); });
 }
 
 }  // namespace wisp

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,21 +52,18 @@ void run_lm(const LmArguments& arguments) {
 }  // namespace
 
 void add_lm(CLI::App& program) {
-  CLI::App& command =
-      *program.add_subcommand("lm", "train an n-gram model of words on a text, for beam search");
-  const auto arguments = std::make_shared<LmArguments>();
-  command.add_option("text", arguments->text, "UTF-8 text with a sentence on each line")
-      ->required();
-  add_number(command, "--order", arguments->order, "number of words of the longest n-grams",
+  const auto [command, arguments] = add_command<LmArguments>(
+      program, "lm", "train an n-gram model of words on a text, for beam search", run_lm);
+  command.add_option("text", arguments.text, "UTF-8 text with a sentence on each line")->required();
+  add_number(command, "--order", arguments.order, "number of words of the longest n-grams",
              CLI::Range(1, 10));
-  command.add_option("--out", arguments->out, "file to write, in ARPA format");
-  command.add_option("--perplexity", arguments->perplexity, "text to score, sentence by sentence");
+  command.add_option("--out", arguments.out, "file to write, in ARPA format");
+  command.add_option("--perplexity", arguments.perplexity, "text to score, sentence by sentence");
   command.footer(R"(Examples:
   wisp lm my.txt --out text.arpa
   wisp lm my.txt --order 2 --perplexity other.txt
 The model uses interpolated Kneser-Ney smoothing. Words are separated by white space and kept as written. Words that the
 text does not have are scored as <unk>.)");
-  command.callback([arguments] { run_lm(*arguments); });
 }
 
 }  // namespace wisp

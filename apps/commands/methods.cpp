@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <string>
 
 #include "apps/commands/commands.h"
@@ -31,28 +30,32 @@ std::string describe_method(const std::string& name) {
   return text;
 }
 
+struct MethodsArguments {
+  std::string method;
+  bool matrix = false;
+};
+
+void run_methods(const MethodsArguments& arguments) {
+  fmt::print("{}", arguments.matrix           ? method_matrix()
+                   : arguments.method.empty() ? list_methods()
+                                              : describe_method(arguments.method));
+}
+
 }  // namespace
 
 void add_methods(CLI::App& program) {
-  CLI::App& command =
-      *program.add_subcommand("methods", "list the compression methods, or describe one");
+  const auto [command, arguments] = add_command<MethodsArguments>(
+      program, "methods", "list the compression methods, or describe one", run_methods);
   command.footer(R"(Examples:
   wisp methods dgc
   wisp methods --matrix
 The matrix has a column for each choice. All else is sgd (adamw where a method needs it), f32, scope layer and 4 workers.
 (yes) means that it runs with a remark, printed below.)");
-  const auto method = std::make_shared<std::string>();
-  const auto matrix = std::make_shared<bool>(false);
-  CLI::Option& name = *command.add_option("method", *method, "the method to describe");
-  command.add_flag("--matrix", *matrix, "print the combinations of methods with other choices")
+  CLI::Option& name = *command.add_option("method", arguments.method, "the method to describe");
+  command
+      .add_flag("--matrix", arguments.matrix,
+                "print the combinations of methods with other choices")
       ->excludes(&name);
-  command.callback([method, matrix] {
-    if (*matrix) {
-      fmt::print("{}", method_matrix());
-    } else {
-      fmt::print("{}", method->empty() ? list_methods() : describe_method(*method));
-    }
-  });
 }
 
 }  // namespace wisp

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "apps/commands/commands.h"
@@ -16,7 +15,6 @@
 namespace wisp {
 namespace {
 
-constexpr int kBySignal = 128;      // exit status of a program that a signal stopped
 constexpr size_t kMostDamaged = 5;  // damaged photos that are listed
 
 struct PackArguments {
@@ -54,7 +52,7 @@ void pack(const FoundPhotos& found, const std::vector<std::string>& classes, con
       });
   if (packed.stopped) {
     fmt::print("stopped; nothing was written to {}\n", out);
-    throw ExitStatus{kBySignal + StopSignals::received()};
+    throw ExitStatus{ExitStatus::kBySignal + StopSignals::received()};
   }
   print_packed(packed, out);
 }
@@ -77,16 +75,15 @@ void run_pack(const PackArguments& arguments) {
 }  // namespace
 
 void add_pack(CLI::App& program) {
-  CLI::App& command =
-      *program.add_subcommand("pack", "pack photos in class folders into a few large files");
-  const auto arguments = std::make_shared<PackArguments>();
-  PackOptions& options = arguments->options;
+  const auto [command, arguments] = add_command<PackArguments>(
+      program, "pack", "pack photos in class folders into a few large files", run_pack);
+  PackOptions& options = arguments.options;
   command
-      .add_option("photos", arguments->photos,
+      .add_option("photos", arguments.photos,
                   "folder with a folder for each class, or with train and val of these")
       ->required()
       ->check(CLI::ExistingDirectory);
-  command.add_option("out", arguments->out, "folder of the shards, to give as data.path")
+  command.add_option("out", arguments.out, "folder of the shards, to give as data.path")
       ->required();
   add_number(command, "--side", options.side,
              "shorter side in pixels to which larger photos are scaled; 0 keeps the files' bytes",
@@ -101,7 +98,6 @@ void add_pack(CLI::App& program) {
 Photos are packed in a random order. Files that are smaller keep their bytes, and so do damaged ones, which are
 named if they had to be scaled. A stopped command leaves no part of a set; the same command goes on with what
 is missing.)");
-  command.callback([arguments] { run_pack(*arguments); });
 }
 
 }  // namespace wisp

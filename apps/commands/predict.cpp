@@ -54,18 +54,17 @@ void run_predict(PredictArguments& arguments) {
 }  // namespace
 
 void add_predict(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("predict", "classify photos with a run's model");
+  const auto [command, arguments] = add_command<PredictArguments>(
+      program, "predict", "classify photos with a run's model", run_predict);
   command.footer(R"(Examples:
   wisp predict runs/dgc cat.jpg dog.png
   wisp predict runs/dgc --json --top 10 cat.jpg
   wisp predict runs/dgc threads=1 cat.jpg dog.png
 Needs no data set. The largest centred part of a photo with the images' aspect ratio is scaled to their size.
 --json prints one object per line. A file that cannot be read is reported and skipped, and the exit status is 1.)");
-  const auto arguments = std::make_shared<PredictArguments>();
-  arguments->run.add_to(command, "photos: JPEG, PNG, ...");
-  add_number(command, "--top", arguments->top, "number of classes printed for each photo",
+  arguments.run.add_to(command, "photos: JPEG, PNG, ...");
+  add_number(command, "--top", arguments.top, "number of classes printed for each photo",
              CLI::PositiveNumber);
-  command.callback([arguments] { run_predict(*arguments); });
 }
 
 }  // namespace wisp

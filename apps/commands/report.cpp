@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "apps/commands/commands.h"
 #include "apps/report/page/page.h"
 #include "core/io/output_file.h"
@@ -26,12 +24,11 @@ void run_report(const ReportArguments& arguments) {
 }  // namespace
 
 void add_report(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("report", "compare runs");
-  const auto arguments = std::make_shared<ReportArguments>();
-  command.add_option("runs", arguments->runs, "run directories")->required();
-  command.add_option("--html", arguments->html, "write a page with curves, bytes and time lanes");
+  const auto [command, arguments] =
+      add_command<ReportArguments>(program, "report", "compare runs", run_report);
+  command.add_option("runs", arguments.runs, "run directories")->required();
+  command.add_option("--html", arguments.html, "write a page with curves, bytes and time lanes");
   command.footer("Example:\n  wisp report runs/dense runs/dgc --html report.html");
-  command.callback([arguments] { run_report(*arguments); });
 }
 
 }  // namespace wisp

@@ -51,16 +51,14 @@ void run_score(AskedRun& asked) {
 }  // namespace
 
 void add_score(CLI::App& program) {
-  CLI::App& command =
-      *program.add_subcommand("score", "print the perplexity of a text for a run of words");
+  const auto [command, arguments] = add_command<AskedRun>(
+      program, "score", "print the perplexity of a text for a run of words", run_score);
   command.footer(R"(Examples:
   wisp score runs/text my.txt
   wisp score runs/text my.txt --checkpoint best --json
 Needs no data set. Reads the UTF-8 text from beginning to end in one column. Each word except the first is scored once,
 given all words before it; the end of a line (<eos>) is a word. Unknown words are scored as <unk>.)");
-  const auto arguments = std::make_shared<AskedRun>();
-  arguments->add_to(command, "UTF-8 text");
-  command.callback([arguments] { run_score(*arguments); });
+  arguments.add_to(command, "UTF-8 text");
 }
 
 }  // namespace wisp

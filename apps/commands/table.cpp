@@ -1,7 +1,6 @@
 #include "apps/table/table.h"
 
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "apps/commands/commands.h"
@@ -12,27 +11,19 @@ namespace wisp {
 namespace {
 
 struct TableArguments {
-  std::string name, data, scale, out = "tables";
-  std::vector<std::string> overrides;
-  int64_t seeds = 0;
-  int jobs = 1, niceness = 19;
+  std::string name, data;
+  TableRequest request;
   bool dry = false, show = false;
 };
 
-void run_table(const TableArguments& arguments) {
-  std::string name = arguments.name;
-  std::vector<std::string> overrides = arguments.overrides;
+void table(TableArguments& arguments) {
+  std::string& name = arguments.name;
+  TableRequest& request = arguments.request;
+  std::vector<std::string>& overrides = request.overrides;
+  request.program = std::filesystem::read_symlink("/proc/self/exe").string();
   if (name.find('=') != name.npos && name.find('/') == name.npos && !name.ends_with(".toml"))
     overrides.insert(overrides.begin(), std::exchange(name, ""));
   if (!arguments.data.empty()) overrides.insert(overrides.begin(), "data.path=" + arguments.data);
-  TableRequest request;
-  request.program = std::filesystem::read_symlink("/proc/self/exe").string();
-  request.scale = arguments.scale;
-  request.out = arguments.out;
-  request.seeds = arguments.seeds;
-  request.overrides = overrides;
-  request.jobs = arguments.jobs;
-  request.niceness = arguments.niceness;
   const auto load = [](const std::string& path, std::vector<std::string> all) {
     return ConfigArguments{path, std::move(all)}.load();
   };
@@ -44,41 +35,41 @@ void run_table(const TableArguments& arguments) {
                "and --data are for --dry or for a table");
     return end(list_tables(request, arguments.dry, load));
   }
-  TableFile table = TableFile::read(find_table(name));
-  table.take_seeds(request.seeds);
-  if (arguments.dry) return end(plan_table(table, request, load));
-  if (arguments.show) return show_table(table, request);
-  end(run_table(table, request, load));
+  TableFile file = TableFile::read(find_table(name));
+  file.take_seeds(request.seeds);
+  if (arguments.dry) return end(plan_table(file, request, load));
+  if (arguments.show) return show_table(file, request);
+  end(run_table(file, request, load));
 }
 
 }  // namespace
 
 void add_table(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("table", "reproduce a table of a paper");
-  const auto arguments = std::make_shared<TableArguments>();
-  command.add_option("table", arguments->name,
+  const auto [command, arguments] =
+      add_command<TableArguments>(program, "table", "reproduce a table of a paper", table);
+  TableRequest& request = arguments.request;
+  command.add_option("table", arguments.name,
                      "name of a table, or a TOML file; without it, the tables are listed");
-  command.add_option("overrides", arguments->overrides,
+  command.add_option("overrides", request.overrides,
                      "keys of all rows: device=cuda train.epochs=5");
-  command.add_option("--data", arguments->data, "folder of the data set (data.path)");
-  command
-      .add_option("--scale", arguments->scale, "small or paper (default: the table's first scale)")
+  command.add_option("--data", arguments.data, "folder of the data set (data.path)");
+  command.add_option("--scale", request.scale, "small or paper (default: the table's first scale)")
       ->check(CLI::IsMember({"small", "paper"}));
-  command.add_option("--out", arguments->out, "directory of the tables and their runs")
+  command.add_option("--out", request.out, "directory of the tables and their runs")
       ->capture_default_str();
   command
-      .add_option("--seeds", arguments->seeds,
+      .add_option("--seeds", request.seeds,
                   "number of seeds, from 1 (default: the table's own seeds)")
       ->check(CLI::PositiveNumber);
-  add_number(command, "--jobs", arguments->jobs, "number of runs at a time", CLI::PositiveNumber);
-  add_number(command, "--nice", arguments->niceness,
+  add_number(command, "--jobs", request.jobs, "number of runs at a time", CLI::PositiveNumber);
+  add_number(command, "--nice", request.niceness,
              "niceness of the runs: 19 takes the time that others leave, 0 competes",
              CLI::Range(0, 19));
   CLI::Option* dry = command.add_flag(
-      "--dry", arguments->dry,
+      "--dry", arguments.dry,
       "print steps, workers and cost of each row, or of each table; train nothing");
   command
-      .add_flag("--show", arguments->show,
+      .add_flag("--show", arguments.show,
                 "print the table from the runs that are there; train nothing")
       ->excludes(dry);
   command.footer(R"(Example:
@@ -86,7 +77,6 @@ void add_table(CLI::App& program) {
 Trains each row with each seed, compares it with the dense run of the same seed, and writes
 OUT/TABLE-SCALE/table.md, table.html and results.csv. The same command goes on where a
 table was stopped.)");
-  command.callback([arguments] { run_table(*arguments); });
 }
 
 }  // namespace wisp

@@ -1,5 +1,4 @@
 #include <csignal>
-#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -10,8 +9,6 @@
 
 namespace wisp {
 namespace {
-
-constexpr int kSignalStatus = 128;  // plus the signal's number, as shells report it
 
 struct TrainArguments {
   ConfigArguments config;
@@ -35,27 +32,26 @@ void run_train(const TrainArguments& arguments) {
     return StopSignals::received() != 0;
   };
   if (!train(arguments.config.load(), {out, how_to_open(arguments), arguments.quiet, stop}))
-    throw ExitStatus{kSignalStatus +
+    throw ExitStatus{ExitStatus::kBySignal +
                      (stop() ? StopSignals::received() : SIGTERM)};  // came to another rank
 }
 
 }  // namespace
 
 void add_train(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("train", "train the model of a config");
+  const auto [command, arguments] =
+      add_command<TrainArguments>(program, "train", "train the model of a config", run_train);
   command.footer(R"(Examples:
   wisp train apps/configs/cifar10_resnet20.toml data.path=DIR --out runs/dense
   wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out runs/dgc
   wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out runs/dgc --resume
 Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 finish and save the current step. A second Ctrl-C or SIGTERM, or any of
 them before the first step, ends the run at once.)");
-  const auto arguments = std::make_shared<TrainArguments>();
-  arguments->config.add_to(command);
-  command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");
-  command.add_flag("--resume", arguments->resume, "resume from the checkpoint in --out");
-  command.add_flag("--overwrite", arguments->overwrite, "replace the run in --out");
-  command.add_flag("--quiet", arguments->quiet, "print no progress, only warnings and errors");
-  command.callback([arguments] { run_train(*arguments); });
+  arguments.config.add_to(command);
+  command.add_option("--out", arguments.out, "run directory (default: runs/NAME of the config)");
+  command.add_flag("--resume", arguments.resume, "resume from the checkpoint in --out");
+  command.add_flag("--overwrite", arguments.overwrite, "replace the run in --out");
+  command.add_flag("--quiet", arguments.quiet, "print no progress, only warnings and errors");
 }
 
 }  // namespace wisp

@@ -54,18 +54,16 @@ void run_transcribe(TranscribeArguments& arguments) {
 }  // namespace
 
 void add_transcribe(CLI::App& program) {
-  CLI::App& command =
-      *program.add_subcommand("transcribe", "transcribe sound files with a run's model");
+  const auto [command, arguments] = add_command<TranscribeArguments>(
+      program, "transcribe", "transcribe sound files with a run's model", run_transcribe);
   command.footer(R"(Examples:
   wisp transcribe runs/own a.wav
   wisp transcribe runs/own a.wav --beam 64 --lm text.arpa
 Needs no data set. Without --beam and --lm it takes the likeliest label of each frame. --json prints one object per line,
 with each word's begin and end in seconds and the model's confidence in it. A file that cannot be read is reported and
 skipped, and the exit status is 1.)");
-  const auto arguments = std::make_shared<TranscribeArguments>();
-  arguments->run.add_to(command, "sound files: FLAC, WAV, SPHERE");
-  arguments->beam.add_to(command);
-  command.callback([arguments] { run_transcribe(*arguments); });
+  arguments.run.add_to(command, "sound files: FLAC, WAV, SPHERE");
+  arguments.beam.add_to(command);
 }
 
 }  // namespace wisp

@@ -68,21 +68,20 @@ void run_tune_lm(TuneLmArguments& arguments) {
 }  // namespace
 
 void add_tune_lm(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand(
-      "tune-lm", "choose the weights of an n-gram model of words on a run's validation split");
+  const auto [command, arguments] = add_command<TuneLmArguments>(
+      program, "tune-lm",
+      "choose the weights of an n-gram model of words on a run's validation split", run_tune_lm);
   command.footer(R"(Example:
   wisp tune-lm runs/own --lm text.arpa
 Searches with each pair of --alphas and --betas. wisp eval and wisp transcribe take the pair with the fewest errors.)");
-  const auto arguments = std::make_shared<TuneLmArguments>();
-  arguments->run.add_to(command);
-  arguments->beam.add_search_to(command).required();
-  command.add_option("--alphas", arguments->alphas, "weights of the words' log probability to try")
+  arguments.run.add_to(command);
+  arguments.beam.add_search_to(command).required();
+  command.add_option("--alphas", arguments.alphas, "weights of the words' log probability to try")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--betas", arguments->betas, "bonuses per word to try")
+  command.add_option("--betas", arguments.betas, "bonuses per word to try")
       ->delimiter(',')
       ->capture_default_str();
-  command.callback([arguments] { run_tune_lm(*arguments); });
 }
 
 }  // namespace wisp

@@ -2,7 +2,6 @@
 // one thread.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,11 @@
 namespace wisp {
 
 struct SweepRequest {
-  std::string program;                     // program to call as `program train CONFIG …`
-  std::string config;                      // path of the config file
-  std::string out;                         // run directories are OUT/NAME, outputs OUT/NAME.log
-  std::span<const std::string> overrides;  // key=value,value
-  int jobs = 1;                            // runs at a time
+  std::string program;                 // program to call as `program train CONFIG …`
+  std::string config;                  // path of the config file
+  std::string out;                     // run directories are OUT/NAME, outputs OUT/NAME.log
+  std::vector<std::string> overrides;  // key=value,value
+  int jobs = 1;                        // runs at a time
 };
 
 /// Trains every run that OUT does not hold yet, as RunQueue::run(). Writes OUT/sweep.csv and

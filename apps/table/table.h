@@ -1,7 +1,6 @@
 // The command `wisp table`: a paper's table, from its runs to its page. Called from one thread.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -11,13 +10,13 @@
 namespace wisp {
 
 struct TableRequest {
-  std::string program;                     // program to call as `program train CONFIG …`
-  std::string scale;                       // "": the table's first
-  std::string out;                         // the runs are in OUT/TABLE-SCALE
-  int64_t seeds = 0;                       // of each listed table, as in TableFile::take_seeds()
-  std::span<const std::string> overrides;  // key=value, of all rows
-  int jobs = 1;                            // runs at a time
-  int niceness = 19;                       // of the runs: 19 takes the time that others leave
+  std::string program;                 // program to call as `program train CONFIG …`
+  std::string scale;                   // "": the table's first
+  std::string out = "tables";          // the runs are in OUT/TABLE-SCALE
+  int64_t seeds = 0;                   // of each listed table, as in TableFile::take_seeds()
+  std::vector<std::string> overrides;  // key=value, of all rows
+  int jobs = 1;                        // runs at a time
+  int niceness = 19;                   // of the runs: 19 takes the time that others leave
 };
 
 /// Trains the runs of a table that OUT does not hold yet, one per row and seed: seed by seed, the

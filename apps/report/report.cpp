@@ -12,12 +12,10 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-constexpr const char* kSeveralMetrics = "metric";
 constexpr size_t kColumns = 14;
 constexpr size_t kValidation = 2;  // column that is left out without validation splits
 
-/// `several`: runs have different metrics, so a figure gets its metric's name.
-Row row_of(const RunRecord& run, bool several) {
+Row row_of(const RunRecord& run, const Heading& metric) {
   if (!run.summary) {
     Row row(kColumns, "-");
     row.front() = run.name;
@@ -25,9 +23,7 @@ Row row_of(const RunRecord& run, bool several) {
   }
   const Summary& s = *run.summary;
   const auto score = [&](const char* split) {
-    const Metric& metric = run.facts.metric();
-    const std::string value = metric.text(run.score(split));
-    return several && value != "-" ? value + " " + metric.name : value;
+    return metric.figure(run.facts.metric().text(run.score(split)), run);
   };
   return {run.name,
           score("test"),
@@ -45,28 +41,32 @@ Row row_of(const RunRecord& run, bool several) {
           fmt::format("{:.1f}", s.times.decode_ms)};
 }
 
-/// The headings of metric and speed; general words if runs differ.
-std::pair<std::string, std::string> headings(std::span<const RunRecord> runs) {
-  const auto same = [&](const auto& name_of_run, const char* otherwise) -> std::string {
-    if (runs.empty()) return otherwise;
-    const std::string name = name_of_run(runs.front());
-    const bool all = std::all_of(runs.begin(), runs.end(),
-                                 [&](const RunRecord& run) { return name_of_run(run) == name; });
-    return all ? name : otherwise;
-  };
-  return {same([](const RunRecord& run) { return run.facts.metric().name; }, kSeveralMetrics),
-          same([](const RunRecord& run) { return run.facts.facts.work + "/s"; }, "work/s")};
+Heading heading(std::span<const RunRecord> runs, const char* general,
+                std::string (*name_of)(const RunRecord&)) {
+  for (const RunRecord& run : runs) {
+    if (name_of(run) != name_of(runs.front())) return {general, name_of, true};
+  }
+  return {runs.empty() ? general : name_of(runs.front()), name_of};
 }
 
 }  // namespace
 
+Heading metric_heading(std::span<const RunRecord> runs) {
+  return heading(runs, "metric", [](const RunRecord& run) { return run.facts.metric().name; });
+}
+
+Heading speed_heading(std::span<const RunRecord> runs) {
+  return heading(runs, "work/s", [](const RunRecord& run) { return run.facts.facts.work + "/s"; });
+}
+
 std::string report_table(std::span<const RunRecord> runs) {
-  const auto [metric, work] = headings(runs);
-  std::vector<Row> rows{{"", "test", "validation", "", "bytes of a step and worker", "", "", "", "",
-                         "milliseconds of a step", "", "", "", ""},
-                        {"run", metric, metric, work, "raw", "encoded", "sent", "received",
-                         "reduction", "compute", "encode", "wait", "wire", "decode"}};
-  for (const RunRecord& run : runs) rows.push_back(row_of(run, metric == kSeveralMetrics));
+  const Heading metric = metric_heading(runs);
+  std::vector<Row> rows{
+      {"", "test", "validation", "", "bytes of a step and worker", "", "", "", "",
+       "milliseconds of a step", "", "", "", ""},
+      {"run", metric.text, metric.text, speed_heading(runs).text, "raw", "encoded", "sent",
+       "received", "reduction", "compute", "encode", "wait", "wire", "decode"}};
+  for (const RunRecord& run : runs) rows.push_back(row_of(run, metric));
   if (!any_validates(runs)) {
     for (Row& row : rows) row.erase(row.begin() + kValidation);
   }

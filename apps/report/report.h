@@ -8,6 +8,20 @@
 
 namespace wisp {
 
+/// A heading over figures of several runs: the name of what they show if it is the same in all
+/// runs, else a general word, and each figure has its run's name.
+struct Heading {
+  std::string text;
+  std::string (*name_of)(const RunRecord&);
+  bool general = false;
+
+  std::string figure(const std::string& value, const RunRecord& run) const {
+    return general && value != "-" ? value + " " + name_of(run) : value;
+  }
+};
+Heading metric_heading(std::span<const RunRecord> runs);
+Heading speed_heading(std::span<const RunRecord> runs);
+
 /// One row per run, from its summary: accuracy, speed, bytes and milliseconds per step and worker;
 /// then one line per run on its bottleneck. An unfinished run has dashes.
 std::string report_table(std::span<const RunRecord> runs);

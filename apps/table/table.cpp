@@ -16,7 +16,6 @@
 #include "apps/sweep/children.h"
 #include "apps/sweep/run_queue.h"
 #include "apps/sweep/sweep_table.h"
-#include "apps/table/table_page.h"
 #include "apps/table/table_plot.h"
 #include "apps/table/table_text.h"
 #include "core/base/error.h"
@@ -99,7 +98,7 @@ TableText write_table(const std::string& directory, const TableFile& table,
   const std::string plot = plot_of(table, scale, results);
   write_file(directory + "/results.csv", csv_of(table, results));
   write_file(directory + "/table.md", "# " + text.title + "\n\n" + to_markdown(text));
-  write_file(directory + "/table.html", table_page(text, plot));
+  write_file(directory + "/table.html", to_html(text, plot));
   if (!plot.empty()) write_file(directory + "/table.svg", plot);
   return text;
 }

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "apps/report/figure_text.h"
+#include "apps/report/page/html_page.h"
+#include "apps/report/page/html_text.h"
 
 namespace wisp {
 namespace {
@@ -203,6 +205,20 @@ std::string to_markdown(const TableText& text) {
   for (const Cells& line : lines) markdown += markdown_row(line, widths);
   for (const std::string& remark : text.remarks) markdown += "\n" + remark + "\n";
   return markdown;
+}
+
+std::string to_html(const TableText& text, const std::string& plot) {
+  const auto row = [](Cells cells, const char* tag) {
+    for (std::string& cell : cells) cell = html_text(cell);
+    return html_row(cells, tag);
+  };
+  std::string rows = row(text.headings, "th");
+  for (const Cells& cells : text.rows) rows += row(cells, "td");
+  const std::string title = html_text(text.title);
+  std::string body = "<h1>" + title + "</h1>\n" + plot + html_table(rows);
+  for (const std::string& remark : text.remarks)
+    body += "<p class=\"soft\">" + html_text(remark) + "</p>\n";
+  return html_page(title, body);
 }
 
 }  // namespace wisp

@@ -27,4 +27,7 @@ TableText text_of(const TableFile& table, const TableScale& scale,
 /// Markdown whose columns are aligned, so that it can be read as it is.
 std::string to_markdown(const TableText& text);
 
+/// A page: the picture, which is SVG or empty, the table and its remarks.
+std::string to_html(const TableText& text, const std::string& plot);
+
 }  // namespace wisp

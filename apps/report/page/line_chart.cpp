@@ -8,9 +8,9 @@
 #include <limits>
 #include <map>
 
+#include "apps/report/page/html_page.h"
 #include "apps/report/page/html_text.h"
 #include "apps/report/page/scale.h"
-#include "apps/report/page/style.h"
 
 namespace wisp {
 namespace {

@@ -8,10 +8,11 @@
 #include <numeric>
 
 #include "apps/report/figure_text.h"
+#include "apps/report/page/html_page.h"
 #include "apps/report/page/html_text.h"
 #include "apps/report/page/lane_chart.h"
 #include "apps/report/page/line_chart.h"
-#include "apps/report/page/style.h"
+#include "apps/report/report.h"
 
 namespace wisp {
 namespace {
@@ -23,16 +24,6 @@ std::string run_cell(const Runs& runs, size_t index) {
   return fmt::format(R"(<span class="run s{}"><span class="chip{}"></span>{}</span>)",
                      index % kRunColours, index >= kRunColours ? " dashed" : "",
                      html_text(runs[index].name));
-}
-
-std::string row(const Cells& cells, const char* tag = "td") {
-  std::string html = "<tr>";
-  for (const std::string& cell : cells) html += fmt::format("<{0}>{1}</{0}>", tag, cell);
-  return html + "</tr>\n";
-}
-
-std::string table(const std::string& rows) {
-  return "<div class=\"wide\"><table>\n" + rows + "</table></div>\n";
 }
 
 /// Runs with the same metric, which may share a chart.
@@ -57,57 +48,34 @@ std::vector<Compared> compared(const Runs& runs) {
 
 // ------------------------------------------------------------------------------------ figures
 
-/// A column's heading: the name if all runs have the same one; else a general word, with the name
-/// in each cell.
-struct Heading {
-  std::string text;
-  bool general = false;
-
-  /// The content of a run's cell.
-  std::string figure(const std::string& value, const std::string& name) const {
-    return html_text(general && value != "-" ? value + " " + name : value);
-  }
-};
-
-template <class NameOf>
-Heading heading(const Runs& runs, const char* general, const NameOf& name_of) {
-  for (const RunRecord& run : runs) {
-    if (name_of(run) != name_of(runs.front())) return {general, true};
-  }
-  return {runs.empty() ? general : html_text(name_of(runs.front()))};
-}
-
-std::string metric_name(const RunRecord& run) { return run.facts.metric().name; }
-std::string speed_name(const RunRecord& run) { return run.facts.facts.work + "/s"; }
-
 std::string figures(const Runs& runs) {
   const bool validates = any_validates(runs);
-  const Heading metric = heading(runs, "metric", metric_name);
-  const Heading speed = heading(runs, "work/s", speed_name);
-  Cells head{"run",      "test " + metric.text, "steps",          "training time",
-             speed.text, "sent in all",         "less than dense"};
-  if (validates) head.insert(head.begin() + 2, "validation " + metric.text);
-  std::string rows = row(head, "th");
+  const Heading metric = metric_heading(runs), speed = speed_heading(runs);
+  const std::string metric_text = html_text(metric.text);
+  Cells head{"run",         "test " + metric_text, "steps", "training time", html_text(speed.text),
+             "sent in all", "less than dense"};
+  if (validates) head.insert(head.begin() + 2, "validation " + metric_text);
+  std::string rows = html_row(head, "th");
   for (size_t r = 0; r < runs.size(); ++r) {
     const RunRecord& run = runs[r];
     const auto& summary = run.summary;
     const StepRow last = run.metrics.steps.empty() ? StepRow{} : run.metrics.steps.back();
     const double sent = std::isfinite(last.bytes_sent_total) ? last.bytes_sent_total : 0.0;
     const auto score = [&](const char* split) {
-      return metric.figure(run.facts.metric().text(run.score(split)), metric_name(run));
+      return html_text(metric.figure(run.facts.metric().text(run.score(split)), run));
     };
     Cells cells{
         run_cell(runs, r),
         summary ? score("test") : "not finished",
         fmt::format("{}", last.step),
         seconds_text(last.seconds),
-        summary ? speed.figure(fmt::format("{:.0f}", summary->work_per_s), speed_name(run)) : "-",
+        summary ? html_text(speed.figure(fmt::format("{:.0f}", summary->work_per_s), run)) : "-",
         bytes_text(sent),
         summary ? reduction_text(summary->reduction_sent, summary->bytes_sent) : "-"};
     if (validates) cells.insert(cells.begin() + 2, score("validation"));
-    rows += row(cells);
+    rows += html_row(cells);
   }
-  return table(rows);
+  return html_table(rows);
 }
 
 // ------------------------------------------------------------------------------------- curves
@@ -214,7 +182,7 @@ std::string bytes(const Runs& runs) {
       "times the steps of the run. <b>Raw</b> are the gradients as they are, <b>encoded</b> what a "
       "worker offers to the wire, <b>sent</b> and <b>received</b> what the collectives move, and "
       "<b>dense</b> what an all-reduce of the raw gradients would send.</p>\n";
-  std::string rows = row(
+  std::string rows = html_row(
       {"run", "", "raw", "encoded", "sent", "received", "dense", "encoded / raw", "sent / dense"},
       "th");
   for (size_t r = 0; r < runs.size(); ++r) {
@@ -236,9 +204,9 @@ std::string bytes(const Runs& runs) {
     step.push_back(share(s->bytes_sent, s->reduction_sent));
     Cells total = cells("", "in all", static_cast<double>(s->steps));
     total.insert(total.end(), {"", ""});
-    rows += row(step) + row(total);
+    rows += html_row(step) + html_row(total);
   }
-  return html + table(rows);
+  return html + html_table(rows);
 }
 
 // --------------------------------------------------------------------------------------- time
@@ -304,7 +272,7 @@ std::string step_times(const Runs& runs) {
     lines += fmt::format("<tr><td>{}</td><td class=\"text\">{}</td></tr>\n", run_cell(runs, r),
                          html_text(bottleneck_line(t)));
   }
-  return html + "</div>\n<h3>What would help</h3>\n" + table(lines);
+  return html + "</div>\n<h3>What would help</h3>\n" + html_table(lines);
 }
 
 std::string lanes(const Runs& runs) {
@@ -336,18 +304,18 @@ std::string differences(const Runs& runs) {
   if (rows.empty()) return html + "<p>The configurations are equal.</p>\n";
   Cells head{"key"};
   for (size_t r = 0; r < runs.size(); ++r) head.push_back(run_cell(runs, r));
-  std::string text = row(head, "th");
+  std::string text = html_row(head, "th");
   for (const ConfigDifference& difference : rows) {
     Cells cells{"<code>" + html_text(difference.key) + "</code>"};
     for (const auto& value : difference.values)
       cells.push_back(value ? "<code>" + html_text(*value) + "</code>"
                             : "<span class=\"soft\">-</span>");
-    text += row(cells);
+    text += html_row(cells);
   }
   return html +
          "<p class=\"soft\">Keys of the resolved configurations; all others are equal. A dash: "
          "no key of that run.</p>\n" +
-         table(text);
+         html_table(text);
 }
 
 std::string provenance(const Runs& runs) {
@@ -355,17 +323,17 @@ std::string provenance(const Runs& runs) {
       "<h2>Make them again</h2>\n<p class=\"soft\">A run's directory holds its resolved "
       "configuration; with it the same program, built alike, makes the same bits on the same "
       "kind of CPU with the same libraries.</p>\n";
-  std::string rows = row({"run", "wisp", "computed with", "last written"}, "th");
+  std::string rows = html_row({"run", "wisp", "computed with", "last written"}, "th");
   std::string commands;
   for (size_t r = 0; r < runs.size(); ++r) {
-    rows += row({run_cell(runs, r), html_text(runs[r].version), html_text(runs[r].numerics()),
-                 html_text(runs[r].date)});
+    rows += html_row({run_cell(runs, r), html_text(runs[r].version), html_text(runs[r].numerics()),
+                      html_text(runs[r].date)});
     commands +=
         html_text(fmt::format("wisp train {} --out {}", shell_word(runs[r].path + "/config.toml"),
                               shell_word(runs[r].path + "-again"))) +
         "\n";
   }
-  return html + table(rows) + "<pre class=\"line\">" + commands + "</pre>\n";
+  return html + html_table(rows) + "<pre class=\"line\">" + commands + "</pre>\n";
 }
 
 }  // namespace
@@ -373,15 +341,12 @@ std::string provenance(const Runs& runs) {
 std::string report_page(const std::vector<RunRecord>& runs) {
   const std::string title =
       runs.size() == 1 ? html_text(runs[0].name) : fmt::format("{} runs", runs.size());
-  return fmt::format(
-             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-             "<title>Wisp: {0}</title>\n<style>{1}</style>\n</head>\n<body>\n"
-             "<h1>{0}</h1>\n<p class=\"soft\">Training with Wisp, compared by accuracy, time and "
-             "bytes.</p>\n",
-             title, page_style()) +
-         figures(runs) + curves(runs) + bytes(runs) + step_times(runs) + lanes(runs) +
-         differences(runs) + provenance(runs) + "</body>\n</html>\n";
+  return html_page("Wisp: " + title,
+                   "<h1>" + title +
+                       "</h1>\n<p class=\"soft\">Training with Wisp, compared by accuracy, time "
+                       "and bytes.</p>\n" +
+                       figures(runs) + curves(runs) + bytes(runs) + step_times(runs) + lanes(runs) +
+                       differences(runs) + provenance(runs));
 }
 
 }  // namespace wisp

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "apps/table/table_page.h"
 #include "apps/table/table_plot.h"
 #include "apps/table/table_text.h"
 
@@ -246,7 +245,7 @@ TEST(TablePlot, WideIntervalsEndAtTheFrame) {
 TEST(TablePage, HoldsPictureTableAndRemarks) {
   const std::vector<TableResult> results = two_seeds();
   const std::string page =
-      table_page(text_of(kTable, kScale, results), plot_of(kTable, kScale, results));
+      to_html(text_of(kTable, kScale, results), plot_of(kTable, kScale, results));
   for (const char* part : {"<svg ", "<th>published</th>", "<td>topk</td>", "wild: It diverges."})
     EXPECT_NE(page.find(part), std::string::npos) << part;
 }

@@ -1,9 +1,11 @@
-#include "apps/report/page/style.h"
+#include "apps/report/page/html_page.h"
+
+#include <fmt/format.h>
 
 namespace wisp {
+namespace {
 
-const char* page_style() {
-  return R"css(
+constexpr const char* kStyle = R"css(
 :root {
   color-scheme: light dark;
   --page: #ffffff; --ink: #1c2024; --soft: #5d6670; --line: #dfe3e8; --panel: #f5f7f9;
@@ -107,6 +109,25 @@ svg .label { fill: var(--ink); }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 )css";
+
+}  // namespace
+
+std::string html_page(const std::string& title, const std::string& body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
+      title, kStyle, body);
+}
+
+std::string html_row(const std::vector<std::string>& cells, const char* tag) {
+  std::string html = "<tr>";
+  for (const std::string& cell : cells) html += fmt::format("<{0}>{1}</{0}>", tag, cell);
+  return html + "</tr>\n";
+}
+
+std::string html_table(const std::string& rows) {
+  return "<div class=\"wide\"><table>\n" + rows + "</table></div>\n";
 }
 
 }  // namespace wisp

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/markdown_cell.h"
 #include "apps/setup/methods.h"
 #include "apps/setup/train_options.h"
 #include "compression/policy.h"
@@ -36,19 +37,12 @@ std::string unit_of(const std::string& key) {
   return "";
 }
 
-/// The text of a table cell, with '|' escaped.
-std::string cell(std::string text) {
-  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
-    text.insert(at, 1, '\\');
-  return text;
-}
-
 std::string table(const std::vector<ConfigKey>& keys) {
   if (keys.empty()) return "No keys of its own.\n\n";
   std::string text = "| key | type | default | unit | meaning |\n|---|---|---|---|---|\n";
   for (const ConfigKey& key : keys)
-    text += fmt::format("| `{}` | {} | `{}` | {} | {} |\n", key.name, key.type, cell(key.initial),
-                        unit_of(key.name), cell(key.meaning));
+    text += fmt::format("| `{}` | {} | `{}` | {} | {} |\n", key.name, key.type,
+                        markdown_cell(key.initial), unit_of(key.name), markdown_cell(key.meaning));
   return text + "\n";
 }
 
@@ -123,20 +117,6 @@ std::vector<Section> models() {
   });
 }
 
-std::vector<Section> data_sets() {
-  return sections<DataRegistry>([](const auto& entry, Config& config) { entry.make(config); });
-}
-
-std::vector<Section> optimizers() {
-  return sections<OptimizerRegistry>(
-      [](const auto& entry, Config& config) { entry.make(config, 0.0); });
-}
-
-std::vector<Section> schedules() {
-  return sections<ScheduleRegistry>(
-      [](const auto& entry, Config& config) { entry.make(config, 1.0); });
-}
-
 std::vector<Section> methods() {
   std::vector<Section> all;
   for (const std::string& name : method_names()) {
@@ -146,11 +126,22 @@ std::vector<Section> methods() {
   return all;
 }
 
-std::string chapter(const std::string& title, const std::vector<Section>& sections) {
-  std::string text = fmt::format("## {}\n\n", title);
-  for (const Section& section : sections)
-    text += fmt::format("### {}\n\n{}\n\n{}", section.name, section.summary, table(section.keys));
-  return text;
+struct Chapter {
+  const char* title;
+  std::vector<Section> sections;
+};
+
+/// The components of all kinds.
+std::vector<Chapter> chapters() {
+  const auto make = [](const auto& entry, Config& config) { entry.make(config); };
+  const auto make_with = [](double number) {
+    return [number](const auto& entry, Config& config) { entry.make(config, number); };
+  };
+  return {{"Models (`model.name`)", models()},
+          {"Data sets (`data.name`)", sections<DataRegistry>(make)},
+          {"Optimizers (`optimizer.kind`)", sections<OptimizerRegistry>(make_with(0.0))},
+          {"Learning-rate schedules (`schedule.kind`)", sections<ScheduleRegistry>(make_with(1.0))},
+          {"Compression methods (`compression.method`)", methods()}};
 }
 
 }  // namespace
@@ -176,19 +167,20 @@ std::string config_reference() {
       "chosen.\n\n"
       "## Every run\n\n" +
       table(run_keys()) + "Rows of `[[compression.policy]]`; the first match decides:\n\n" +
-      table(policy_keys()) + chapter("Models (`model.name`)", models()) +
-      chapter("Data sets (`data.name`)", data_sets()) +
-      chapter("Optimizers (`optimizer.kind`)", optimizers()) +
-      chapter("Learning-rate schedules (`schedule.kind`)", schedules()) +
-      chapter("Compression methods (`compression.method`)", methods());
+      table(policy_keys());
+  for (const auto& [title, sections] : chapters()) {
+    text += fmt::format("## {}\n\n", title);
+    for (const auto& [name, summary, keys] : sections)
+      text += fmt::format("### {}\n\n{}\n\n{}", name, summary, table(keys));
+  }
   text.pop_back();  // leaves one line feed at the end
   return text;
 }
 
 std::vector<ConfigKey> config_keys() {
   std::vector<ConfigKey> keys = run_keys();
-  for (const auto& part : {models(), data_sets(), optimizers(), schedules(), methods()}) {
-    for (const Section& section : part)
+  for (const Chapter& chapter : chapters()) {
+    for (const Section& section : chapter.sections)
       keys.insert(keys.end(), section.keys.begin(), section.keys.end());
   }
   return keys;

@@ -7,8 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "apps/run/run_directory.h"
 #include "apps/run/run_record.h"
@@ -18,17 +16,12 @@
 #include "core/io/checkpoint_directory.h"
 #include "core/io/config.h"
 #include "core/io/file_lock.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 /// A saved configuration as the present program writes it, which may have fewer keys. The text
 /// itself if this program refuses it.
@@ -40,17 +33,8 @@ std::string resolved_anew(const std::string& saved) {
   }
 }
 
-/// The keys that differ, except `places`.
-std::vector<ConfigDifference> differences(const std::string& saved, const std::string& wanted,
-                                          const std::vector<std::string>& places) {
-  RunRecord a, b;
-  a.config = Config::from_text(resolved_anew(saved), "saved").given_values();
-  b.config = Config::from_text(wanted, "wanted").given_values();
-  std::vector<ConfigDifference> all = config_differences({a, b});
-  std::erase_if(all, [&](const ConfigDifference& difference) {
-    return std::find(places.begin(), places.end(), difference.key) != places.end();
-  });
-  return all;
+bool has_diverged(const std::string& directory) {
+  return fs::exists(directory + "/" + kDivergedFile) && !fs::exists(directory + "/summary.json");
 }
 
 }  // namespace
@@ -91,10 +75,6 @@ int RunQueue::run(const std::function<void()>& ended) {
   return failures_.empty() ? 0 : 1;
 }
 
-bool has_diverged(const std::string& directory) {
-  return fs::exists(directory + "/" + kDivergedFile) && !fs::exists(directory + "/summary.json");
-}
-
 bool has_ended(const std::string& directory) {
   return fs::exists(directory + "/summary.json") || has_diverged(directory);
 }
@@ -113,13 +93,17 @@ size_t RunQueue::count_ended() const {
 void RunQueue::refuse_another(size_t index) const {
   const std::string path = directory(index) + "/config.toml";
   if (!fs::exists(path)) return;
-  const std::string saved = text_of(path);
+  const std::string saved = naming(path, [&] { return read_to_end(path); });
   if (saved == runs_[index].config) return;
-  const auto rows = differences(saved, runs_[index].config, options_.places);
-  if (rows.empty()) return;
-  WISP_CHECK(false, directory(index), " holds a run with another configuration (", rows[0].key,
-             " is ", rows[0].values[0].value_or("not given"), " there, ",
-             rows[0].values[1].value_or("no key"), " here); choose another --out or remove it");
+  RunRecord there, here;
+  there.config = Config::from_text(resolved_anew(saved), "saved").given_values();
+  here.config = Config::from_text(runs_[index].config, "wanted").given_values();
+  for (const auto& [key, values] : config_differences({there, here})) {
+    WISP_CHECK(std::ranges::count(options_.places, key) > 0, directory(index),
+               " holds a run with another configuration (", key, " is ",
+               values[0].value_or("not given"), " there, ", values[1].value_or("no key"),
+               " here); choose another --out or remove it");
+  }
 }
 
 void RunQueue::start(Children& children, size_t index) {

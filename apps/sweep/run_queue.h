@@ -28,7 +28,6 @@ struct QueueOptions {
 
 /// Whether nothing is left to do for the run in this directory: it has a summary, or diverged.
 bool has_ended(const std::string& directory);
-bool has_diverged(const std::string& directory);
 
 class RunQueue {
  public:

@@ -26,8 +26,7 @@ void write_tables(const std::string& out, std::span<const SweepAxis> axes,
 
 }  // namespace
 
-int run_sweep(const SweepRequest& request,
-              const std::function<Config(std::vector<std::string>)>& load) {
+int run_sweep(const SweepRequest& request, const LoadSwept& load) {
   std::vector<SweepAxis> axes;
   for (const std::string& text : request.overrides) axes.push_back(parse_axis(text));
   const std::vector<SweepRun> runs = sweep_runs(axes, load);

@@ -55,11 +55,8 @@ std::string safe(const std::string& text) {
 
 /// "compression.ratio" -> "ratio", unless another axis has the same last part.
 std::string short_key(const SweepAxis& axis, std::span<const SweepAxis> axes) {
-  const auto leaf = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
-  const auto alike = std::count_if(axes.begin(), axes.end(), [&](const SweepAxis& other) {
-    return leaf(other.key) == leaf(axis.key);
-  });
-  return alike == 1 ? leaf(axis.key) : axis.key;
+  const auto leaf = [](const SweepAxis& of) { return of.key.substr(of.key.rfind('.') + 1); };
+  return std::ranges::count(axes, leaf(axis), leaf) == 1 ? leaf(axis) : axis.key;
 }
 
 std::string name_of(const SweepRun& run, std::span<const SweepAxis> axes) {
@@ -72,69 +69,36 @@ std::string name_of(const SweepRun& run, std::span<const SweepAxis> axes) {
   return name.empty() ? "run" : name;
 }
 
-/// A binder of combinations, which leaves out keys that a combination's configuration does not
-/// know.
-class Binder {
- public:
-  Binder(std::span<const SweepAxis> axes,
-         const std::function<Config(std::vector<std::string>)>& load)
-      : axes_(axes), load_(load), known_(axes.size(), false), unknown_(axes.size()) {}
-
-  SweepRun bind(std::vector<std::optional<std::string>> values) {
-    for (;;) {
-      SweepRun run;
-      run.values = values;
-      for (size_t a = 0; a < axes_.size(); ++a) {
-        if (values[a]) run.overrides.push_back(axes_[a].key + "=" + *values[a]);
+/// Binds the combination of run.values. Takes out the value of each key that its configuration
+/// leaves unbound: one that it does not know, with the error noted in `unknown` by axis, and one of
+/// a component that it does not choose.
+void bind_combination(SweepRun& run, std::span<const SweepAxis> axes, const LoadSwept& load,
+                      std::vector<std::optional<UnknownKey>>& unknown) {
+  for (bool complete = false; !complete;) {
+    complete = true;
+    run.overrides.clear();
+    for (size_t a = 0; a < axes.size(); ++a) {
+      if (run.values[a]) run.overrides.push_back(axes[a].key + "=" + *run.values[a]);
+    }
+    const auto leave_out = [&](size_t axis) {
+      run.values[axis].reset();
+      complete = false;
+    };
+    try {
+      const Prepared prepared(load(run.overrides));
+      for (size_t a = 0; a < axes.size(); ++a) {
+        if (run.values[a] && !prepared.config().given(axes[a].key)) leave_out(a);
       }
-      try {
-        const Prepared prepared(load_(run.overrides));
-        if (leave_out_idle(prepared.config(), values)) continue;
-        run.config = prepared.config().resolved();
-      } catch (const UnknownKey& error) {
-        const size_t axis = axis_of(error.key());
-        if (axis == axes_.size()) throw;
-        values[axis].reset();
-        unknown_[axis] = error;
-        continue;
-      }
-      for (size_t a = 0; a < axes_.size(); ++a) known_[a] = known_[a] || values[a];
-      run.name = name_of(run, axes_);
-      return run;
+      run.config = prepared.config().resolved();
+    } catch (const UnknownKey& error) {
+      const auto axis = std::ranges::find(axes, error.key(), &SweepAxis::key);
+      if (axis == axes.end()) throw;
+      const auto index = static_cast<size_t>(axis - axes.begin());
+      unknown[index] = error;
+      leave_out(index);
     }
   }
-
-  /// Throws the error for the first axis that no combination knows.
-  void finish() const {
-    for (size_t a = 0; a < axes_.size(); ++a) {
-      if (known_[a]) continue;
-      if (unknown_[a]) throw UnknownKey(*unknown_[a]);
-      WISP_CHECK(false, "sweep: ", axes_[a].key, " has no effect in any of these runs");
-    }
-  }
-
- private:
-  /// Leaves out the keys that a configuration has forgotten, as they belong to a component that it
-  /// does not choose. Returns whether there are such keys.
-  bool leave_out_idle(const Config& config, std::vector<std::optional<std::string>>& values) const {
-    bool idle = false;
-    for (size_t a = 0; a < axes_.size(); ++a) {
-      if (!values[a] || config.given(axes_[a].key)) continue;
-      values[a].reset();
-      idle = true;
-    }
-    return idle;
-  }
-
-  size_t axis_of(const std::string& key) const {
-    return static_cast<size_t>(std::ranges::find(axes_, key, &SweepAxis::key) - axes_.begin());
-  }
-
-  std::span<const SweepAxis> axes_;
-  const std::function<Config(std::vector<std::string>)>& load_;
-  std::vector<bool> known_;
-  std::vector<std::optional<UnknownKey>> unknown_;
-};
+}
 
 }  // namespace
 
@@ -146,26 +110,32 @@ SweepAxis parse_axis(const std::string& text) {
   return {key, split_values(key, text.substr(equals + 1))};
 }
 
-std::vector<SweepRun> sweep_runs(std::span<const SweepAxis> axes,
-                                 const std::function<Config(std::vector<std::string>)>& load) {
+std::vector<SweepRun> sweep_runs(std::span<const SweepAxis> axes, const LoadSwept& load) {
   std::set<std::string> keys;
   size_t combinations = 1;
   for (const SweepAxis& axis : axes) {
     WISP_CHECK(keys.insert(axis.key).second, "sweep: ", axis.key, " is given twice");
     combinations *= axis.values.size();
   }
-  Binder binder(axes, load);
+  std::vector<bool> known(axes.size());
+  std::vector<std::optional<UnknownKey>> unknown(axes.size());
   std::vector<SweepRun> runs;
   std::set<std::string> configs;
   for (size_t c = 0; c < combinations; ++c) {
-    std::vector<std::optional<std::string>> values(axes.size());
+    SweepRun run{.values = std::vector<std::optional<std::string>>(axes.size())};
     size_t rest = c;
     for (size_t a = axes.size(); a-- > 0; rest /= axes[a].values.size())
-      values[a] = axes[a].values[rest % axes[a].values.size()];
-    SweepRun run = binder.bind(std::move(values));
+      run.values[a] = axes[a].values[rest % axes[a].values.size()];
+    bind_combination(run, axes, load, unknown);
+    for (size_t a = 0; a < axes.size(); ++a) known[a] = known[a] || run.values[a];
+    run.name = name_of(run, axes);
     if (configs.insert(run.config).second) runs.push_back(std::move(run));
   }
-  binder.finish();
+  for (size_t a = 0; a < axes.size(); ++a) {
+    if (known[a]) continue;
+    if (unknown[a]) throw UnknownKey(*unknown[a]);
+    throw Error(concat("sweep: ", axes[a].key, " has no effect in any of these runs"));
+  }
   return runs;
 }
 

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <numeric>
 #include <utility>
+
+#include "apps/markdown_cell.h"
 
 namespace wisp {
 namespace {
@@ -30,11 +33,6 @@ std::string csv_row(const Row& cells) {
   return row;
 }
 
-bool any_validates(std::span<const SweepResult> results) {
-  return std::any_of(results.begin(), results.end(),
-                     [](const SweepResult& result) { return result.facts.has_validation; });
-}
-
 /// The names of all numbers in any summary, in the order of the summary with the most.
 Row names_of(std::span<const SweepResult> results) {
   Row names;
@@ -50,16 +48,10 @@ Row names_of(std::span<const SweepResult> results) {
 }
 
 std::string mean_and_deviation(const std::vector<double>& values, int digits) {
-  double sum = 0.0;
-  for (const double value : values) sum += value;
-  const double n = static_cast<double>(values.size());
-  const double mean = sum / n;
+  const double mean = mean_of(values);
   if (std::isnan(mean)) return "-";
-  std::string text = fmt::format("{:.{}f}", mean, digits);
-  if (values.size() < 2) return text;
-  double squares = 0.0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return text + fmt::format(" ± {:.{}f}", std::sqrt(squares / (n - 1.0)), digits);
+  const std::string text = fmt::format("{:.{}f}", mean, digits);
+  return values.size() < 2 ? text : text + fmt::format(" ± {:.{}f}", deviation_of(values), digits);
 }
 
 struct Column {
@@ -70,37 +62,30 @@ struct Column {
 
 /// `facts`: those of the runs.
 std::vector<Column> columns_of(const RunFacts& facts, bool validates) {
-  std::vector<Column> columns;
-  const Metric& metric = facts.metric();
-  for (const char* split : {"test", "validation"}) {
-    if (!validates && split == std::string_view("validation")) continue;
-    columns.push_back({fmt::format("{} {}{}", split, metric.name, metric.percent ? " (%)" : ""),
-                       [scale = metric.scale(), key = split + ("_" + metric.name)](
-                           const Summary& s) { return scale * s.score_or_nan(key); },
-                       2});
-  }
-  columns.push_back(
-      {"sent a step and worker (bytes)", [](const Summary& s) { return s.bytes_sent; }, 0});
-  columns.push_back({"less than dense (x)",
-                     [](const Summary& s) { return s.bytes_sent > 0.0 ? s.reduction_sent : NAN; },
-                     1});
-  columns.push_back({facts.facts.work + "/s", [](const Summary& s) { return s.work_per_s; }, 0});
-  columns.push_back({"wait of a step (ms)", [](const Summary& s) { return s.times.wait_ms; }, 1});
+  const auto score = [&metric = facts.metric()](const std::string& split) {
+    return Column{fmt::format("{} {}{}", split, metric.name, metric.percent ? " (%)" : ""),
+                  [scale = metric.scale(), key = split + "_" + metric.name](const Summary& s) {
+                    return scale * s.score_or_nan(key);
+                  },
+                  2};
+  };
+  const auto reduction = [](const Summary& s) {
+    return s.bytes_sent > 0.0 ? s.reduction_sent : NAN;
+  };
+  const auto wait = [](const Summary& s) { return s.times.wait_ms; };
+  std::vector<Column> columns{score("test"),
+                              {"sent a step and worker (bytes)", &Summary::bytes_sent, 0},
+                              {"less than dense (x)", reduction, 1},
+                              {facts.facts.work + "/s", &Summary::work_per_s, 0},
+                              {"wait of a step (ms)", wait, 1}};
+  if (validates) columns.insert(columns.begin() + 1, score("validation"));
   return columns;
 }
 
 std::string markdown_row(const Row& cells) {
   std::string row = "|";
-  for (const std::string& cell : cells) {
-    row += ' ';
-    for (const char c : cell) {
-      if (c == '|') row += '\\';
-      row += c;
-    }
-    row += " |";
-  }
-  row += '\n';
-  return row;
+  for (const std::string& cell : cells) row += " " + markdown_cell(cell) + " |";
+  return row + "\n";
 }
 
 /// The programs and numerics of the runs, a line each with the number of runs. Rows may differ for
@@ -121,6 +106,18 @@ std::string origins(std::span<const SweepResult> results) {
 }
 
 }  // namespace
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double deviation_of(std::span<const double> values) {
+  if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  const double mean = mean_of(values);
+  double squares = 0.0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / (static_cast<double>(values.size()) - 1.0));
+}
 
 std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResult> results) {
   Row head{"run"};
@@ -151,7 +148,8 @@ std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const Swee
   }
   headings.push_back("n");
   const std::vector<Column> columns =
-      columns_of(results.empty() ? RunFacts{} : results.front().facts, any_validates(results));
+      columns_of(results.empty() ? RunFacts{} : results.front().facts,
+                 std::ranges::any_of(results, &RunFacts::has_validation, &SweepResult::facts));
   for (const Column& column : columns) headings.push_back(column.heading);
 
   using Group = std::pair<Row, std::vector<const Summary*>>;

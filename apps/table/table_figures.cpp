@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/sweep/sweep_table.h"
 #include "apps/table/bootstrap.h"
 #include "distributed/communicator/link.h"
 
@@ -21,22 +22,6 @@ double student_quantile(size_t freedom) {
   // Cornish-Fisher expansion about the normal quantile z, off by less than 0.001 from here on
   const double z = 1.959964, n = static_cast<double>(freedom), z3 = z * z * z;
   return z + (z3 + z) / (4.0 * n) + (5.0 * z3 * z * z + 16.0 * z3 + 3.0 * z) / (96.0 * n * n);
-}
-
-/// NaN without values.
-double mean_of(const std::vector<double>& values) {
-  double sum = 0.0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-/// The sample standard deviation; NaN for one value.
-double deviation_of(const std::vector<double>& values) {
-  const double mean = mean_of(values);
-  double squares = 0.0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return values.size() < 2 ? kNone
-                           : std::sqrt(squares / (static_cast<double>(values.size()) - 1.0));
 }
 
 double shown_score(const TableResult& result) {
@@ -141,14 +126,6 @@ double median_of(const RunRecord& run, double StepTimes::*part) {
   return *middle;
 }
 
-StepTimes typical_times(const RunRecord& run) {
-  StepTimes times;
-  for (double StepTimes::*part : {&StepTimes::loader_ms, &StepTimes::compute_ms,
-                                  &StepTimes::encode_ms, &StepTimes::decode_ms})
-    times.*part = median_of(run, part);
-  return times;
-}
-
 double mean_hours(const std::vector<const TableResult*>& row, std::optional<double> target,
                   double gbit_per_s) {
   if (!target) return kNone;
@@ -175,12 +152,13 @@ Estimate estimate(const std::vector<double>& values) {
 
 double modelled_step_ms(const RunRecord& run, double gbit_per_s) {
   if (!run.summary) return kNone;
-  const StepTimes times = typical_times(run);
-  const double compute = times.loader_ms + times.compute_ms;
+  const auto typical = [&](double StepTimes::*part) { return median_of(run, part); };
+  const double compute = typical(&StepTimes::loader_ms) + typical(&StepTimes::compute_ms);
   const double wire =
       1e-3 * duration_us({.gbit_per_s = gbit_per_s}, std::llround(run.summary->bytes_sent),
                          std::llround(run.summary->bytes_received), 0);
-  return std::max(compute, compute / 3.0 + times.encode_ms + wire + times.decode_ms);
+  return std::max(compute, compute / 3.0 + typical(&StepTimes::encode_ms) + wire +
+                               typical(&StepTimes::decode_ms));
 }
 
 std::vector<RowFigures> figures_of(const TableFile& table, const TableScale& scale,

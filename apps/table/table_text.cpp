@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/markdown_cell.h"
 #include "apps/report/figure_text.h"
 #include "apps/report/page/html_page.h"
 #include "apps/report/page/html_text.h"
@@ -129,15 +130,6 @@ size_t width_of(const std::string& text) {
   }));
 }
 
-std::string escaped(const std::string& cell) {
-  std::string text;
-  for (const char c : cell) {
-    if (c == '|') text += '\\';
-    text += c;
-  }
-  return text;
-}
-
 std::string markdown_row(const Cells& cells, const std::vector<size_t>& widths) {
   std::string row = "|";
   for (size_t c = 0; c < cells.size(); ++c)
@@ -194,7 +186,7 @@ std::string to_markdown(const TableText& text) {
   std::vector<size_t> widths(text.headings.size(), 3);
   for (Cells& line : lines) {
     for (size_t c = 0; c < line.size(); ++c) {
-      line[c] = escaped(line[c]);
+      line[c] = markdown_cell(line[c]);
       widths[c] = std::max(widths[c], width_of(line[c]));
     }
   }

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdint>
+
+#include "core/io/progress.h"
 
 namespace wisp {
 
@@ -21,9 +22,7 @@ std::string reduction_text(double times, double sent) {
 std::string seconds_text(double seconds) {
   if (std::isnan(seconds)) return "-";
   if (seconds < 60.0) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<int64_t>(std::llround(seconds));
-  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return duration_text(seconds);
 }
 
 }  // namespace wisp

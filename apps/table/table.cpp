@@ -25,10 +25,6 @@
 namespace wisp {
 namespace {
 
-const TableScale& scale_of(const TableFile& table, const std::string& name) {
-  return name.empty() ? table.scales.front() : table.scale(name);
-}
-
 /// The directory of the runs.
 std::string directory_of(const std::string& out, const TableFile& table, const TableScale& scale) {
   return fmt::format("{}/{}-{}", out, table.name, scale.name);
@@ -164,7 +160,7 @@ void print(const TableText& text) { fmt::print("\n{}\n\n{}", text.title, to_mark
 }  // namespace
 
 int run_table(const TableFile& table, const TableRequest& request, const LoadConfig& load) {
-  const TableScale& scale = scale_of(table, request.scale);
+  const TableScale& scale = table.scale(request.scale);
   const std::string directory = directory_of(request.out, table, scale);
   RunQueue queue({.program = request.program,
                   .out = directory,
@@ -182,12 +178,12 @@ int run_table(const TableFile& table, const TableRequest& request, const LoadCon
 }
 
 void show_table(const TableFile& table, const TableRequest& request) {
-  const TableScale& scale = scale_of(table, request.scale);
+  const TableScale& scale = table.scale(request.scale);
   print(text_of(table, scale, results_in(directory_of(request.out, table, scale), table)));
 }
 
 int plan_table(const TableFile& table, const TableRequest& request, const LoadConfig& load) {
-  const TableScale& scale = scale_of(table, request.scale);
+  const TableScale& scale = table.scale(request.scale);
   StepMeter meter(request);
   const std::vector<RowPlan> plans = plan_rows(table, scale, request.overrides, load);
   TableText text{.title = table.title,

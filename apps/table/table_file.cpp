@@ -87,7 +87,7 @@ std::string stem(const std::string& path) { return fs::path(path).stem().string(
 const TableScale& TableFile::scale(const std::string& wanted) const {
   std::vector<std::string> names;
   for (const TableScale& scale : scales) {
-    if (scale.name == wanted) return scale;
+    if (wanted.empty() || scale.name == wanted) return scale;
     names.push_back(scale.name);
   }
   throw Error(fmt::format("table {}: there is no scale '{}', expected {}", name, wanted,
@@ -95,9 +95,7 @@ const TableScale& TableFile::scale(const std::string& wanted) const {
 }
 
 size_t TableFile::dense_index() const {
-  const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [&](const TableRow& row) { return row.name == dense; });
-  return static_cast<size_t>(found - rows.begin());
+  return static_cast<size_t>(std::ranges::find(rows, dense, &TableRow::name) - rows.begin());
 }
 
 std::string TableFile::run_name(size_t row, int64_t seed) const {

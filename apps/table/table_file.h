@@ -38,7 +38,8 @@ struct TableFile {
   std::vector<TableScale> scales;
   std::vector<TableRow> rows;
 
-  /// Throws Error, with the scales there are, if there is none of this name.
+  /// The first scale if `name` is empty. Throws Error, with the scales there are, if there is none
+  /// of this name.
   const TableScale& scale(const std::string& name) const;
   size_t dense_index() const;
   const TableRow& dense_row() const { return rows[dense_index()]; }

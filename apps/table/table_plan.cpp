@@ -8,25 +8,21 @@
 namespace wisp {
 namespace {
 
-/// The window of a text's batch in tokens; 1 for other data.
-int64_t window_of(const Prepared& run) {
-  for (const ConfigKey& key : run.config().keys()) {
-    if (key.name == "data.window") return std::stoll(key.value);
-  }
-  return 1;
+/// The value of a key, as TOML; empty if nothing binds it.
+std::string value_of(const Prepared& run, const std::string& key) {
+  const auto& keys = run.config().keys();
+  const auto found = std::ranges::find(keys, key, &ConfigKey::name);
+  return found == keys.end() ? "" : found->value;
 }
 
 int64_t steps_of_epoch(Prepared& run, int64_t samples) {
   const TrainOptions& options = run.options();
   if (samples > 0) {
-    const int64_t steps = samples / options.batch, window = window_of(run);
-    return (steps + window - 1) / window;  // a text's last window may be shorter
+    const std::string window_text = value_of(run, "data.window");  // tokens; only texts have it
+    const int64_t window = window_text.empty() ? 1 : std::stoll(window_text);
+    return (samples / options.batch + window - 1) / window;  // the last window may be shorter
   }
-  const auto& keys = run.config().keys();
-  const bool without_place = std::any_of(keys.begin(), keys.end(), [](const ConfigKey& key) {
-    return key.name == "data.path" && key.value == "\"\"";
-  });
-  if (without_place) return 0;
+  if (value_of(run, "data.path") == "\"\"") return 0;
   run.load();
   return run.loader(Split::train, 0)->batches() / options.accumulate;
 }

@@ -90,18 +90,18 @@ std::string bytes_tick(double bytes) {
   return fmt::format("{:g} B", bytes);
 }
 
-/// The range of the scores [low, high], widened to their intervals, by its own length at most on
-/// each side: two seeds may have intervals that dwarf all differences.
-std::pair<double, double> with_intervals(const std::vector<Point>& points, double low,
-                                         double high) {
-  std::pair<double, double> wide{low, high};
+/// The range of the scores, widened to their intervals, by its own length at most on each side: two
+/// seeds may have intervals that dwarf all differences.
+Extremes with_intervals(const std::vector<Point>& points, const Extremes& scores) {
+  const auto [low, high] = scores;
+  Extremes wide = scores;
   for (const Point& point : points) {
     if (!std::isfinite(point.half)) continue;
-    wide.first = std::min(wide.first, point.score - point.half);
-    wide.second = std::max(wide.second, point.score + point.half);
+    wide.add(point.score - point.half);
+    wide.add(point.score + point.half);
   }
   const double room = high > low ? high - low : std::numeric_limits<double>::infinity();
-  return {std::max(wide.first, low - room), std::min(wide.second, high + room)};
+  return {std::max(wide.low, low - room), std::min(wide.high, high + room)};
 }
 
 void put_axes(std::string& svg, const Scale& x, const Scale& y, const std::string& score) {
@@ -150,17 +150,14 @@ std::string plot_of(const TableFile& table, const TableScale& scale,
   if (points.empty()) return "";
   const Metric& metric = results.front().run.facts.metric();
 
-  double least = dense.bytes_sent, most = dense.bytes_sent;
-  double low = dense.score->mean, high = low;
+  Extremes bytes{dense.bytes_sent, dense.bytes_sent}, scores{dense.score->mean, dense.score->mean};
   for (const Point& point : points) {
-    least = std::min(least, point.bytes);
-    most = std::max(most, point.bytes);
-    low = std::min(low, point.score);
-    high = std::max(high, point.score);
+    bytes.add(point.bytes);
+    scores.add(point.score);
   }
-  const std::pair<double, double> frame = with_intervals(points, low, high);
-  const Scale x(least / 1.5, most * 1.5, kLeft, kRight, true);
-  const Scale y = Scale::rounded(frame.first, frame.second, kBottom, kTop);
+  const Extremes frame = with_intervals(points, scores);
+  const Scale x(bytes.low / 1.5, bytes.high * 1.5, kLeft, kRight, true);
+  const Scale y = Scale::rounded(frame.low, frame.high, kBottom, kTop);
 
   std::string svg = fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" )"

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
 #include "core/io/utf8.h"
 
 namespace wisp {
@@ -10,20 +14,12 @@ namespace {
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 std::string escaped(char c) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '"':
-      return "&quot;";
-    case '\'':
-      return "&#39;";
-    default:
-      return is_control(c) ? "?" : std::string(1, c);
+  constexpr std::pair<char, const char*> kEscapes[] = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+  for (const auto& [plain, escape] : kEscapes) {
+    if (c == plain) return escape;
   }
+  return is_control(c) ? "?" : std::string(1, c);
 }
 
 }  // namespace
@@ -32,12 +28,8 @@ std::string html_text(std::string_view text) {
   std::string html;
   for (size_t at = 0; at < text.size();) {
     const size_t bytes = character_bytes(text.substr(at));
-    if (bytes > 1) {
-      html += text.substr(at, bytes);
-    } else {
-      html += bytes == 1 ? escaped(text[at]) : "?";
-    }
-    at += bytes == 0 ? 1 : bytes;
+    html += bytes == 0 ? "?" : bytes == 1 ? escaped(text[at]) : std::string(text.substr(at, bytes));
+    at += std::max<size_t>(bytes, 1);
   }
   return html;
 }

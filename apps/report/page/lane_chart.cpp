@@ -49,16 +49,11 @@ std::vector<TracedSpan> middle_steps(std::span<const TracedSpan> spans) {
 std::string lane_chart(std::span<const TracedSpan> all) {
   const std::vector<TracedSpan> spans = middle_steps(all);
   if (spans.empty()) return "";
-  double begin = spans.front().begin_us, end = spans.front().end_us;
-  int64_t first = spans.front().step, last = first;
-  int workers = 0;
-  for (const TracedSpan& span : spans) {
-    begin = std::min(begin, span.begin_us);
-    end = std::max(end, span.end_us);
-    first = std::min(first, span.step);
-    last = std::max(last, span.step);
-    workers = std::max(workers, span.worker + 1);
-  }
+  const double begin = std::ranges::min(spans, {}, &TracedSpan::begin_us).begin_us;
+  const double end = std::ranges::max(spans, {}, &TracedSpan::end_us).end_us;
+  const int64_t first = std::ranges::min(spans, {}, &TracedSpan::step).step;
+  const int64_t last = std::ranges::max(spans, {}, &TracedSpan::step).step;
+  const int workers = std::ranges::max(spans, {}, &TracedSpan::worker).worker + 1;
   const Scale x(0.0, std::max((end - begin) * 1e-3, 1e-6), kLeft, kRight, false);
   const auto top_of = [](int worker) { return kTop + worker * (kRowCount * kRow + kGap); };
   const double bottom = top_of(workers);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <map>
 
 #include "apps/report/page/html_page.h"
@@ -19,21 +18,6 @@ using Points = std::vector<std::pair<double, double>>;
 
 constexpr double kWidth = 400, kHeight = 260;
 constexpr double kLeft = 40, kRight = 390, kTop = 12, kBottom = 216;
-
-struct Box {
-  double left = std::numeric_limits<double>::infinity(), right = -left;
-  double low = left, high = -left;
-
-  void add(const Points& points) {
-    for (const auto& [x, y] : points) {
-      left = std::min(left, x);
-      right = std::max(right, x);
-      low = std::min(low, y);
-      high = std::max(high, y);
-    }
-  }
-  bool empty() const { return left > right; }
-};
 
 Points drawable(const Points& points, bool log_x) {
   Points kept;
@@ -178,23 +162,26 @@ std::vector<std::pair<double, double>> thinned(const Points& points, size_t most
 
 std::string to_svg(const LineChart& chart) {
   std::vector<Points> curves;
-  Box box;
+  Extremes xs, ys;
   for (const Curve& curve : chart.curves) {
     curves.push_back(thinned(drawable(curve.points, chart.log_x)));
-    box.add(curves.back());
+    for (const auto& [x, y] : curves.back()) {
+      xs.add(x);
+      ys.add(y);
+    }
   }
   std::string svg = fmt::format(
       R"(<figure class="chart"><figcaption>{0} <span>{1}</span></figcaption>)"
       R"(<svg viewBox="0 0 {2} {3}" role="img" aria-label="{0} over {4}">)",
       html_text(chart.title), html_text(chart.y_label), kWidth, kHeight, html_text(chart.x_label));
-  if (box.empty()) {
+  if (xs.low > xs.high) {
     svg += fmt::format(R"(<text x="{}" y="{}" class="mid">nothing recorded</text>)", kWidth / 2,
                        kHeight / 2);
   } else {
-    const bool narrow = box.left == box.right;  // puts the points in the middle
-    const Scale x(chart.log_x ? box.left : std::min(box.left, 0.0),
-                  narrow && !chart.log_x ? 2.0 * box.right : box.right, kLeft, kRight, chart.log_x);
-    const Scale y = Scale::rounded(box.low, box.high, kBottom, kTop);
+    const bool narrow = xs.low == xs.high;  // puts the points in the middle
+    const Scale x(chart.log_x ? xs.low : std::min(xs.low, 0.0),
+                  narrow && !chart.log_x ? 2.0 * xs.high : xs.high, kLeft, kRight, chart.log_x);
+    const Scale y = Scale::rounded(ys.low, ys.high, kBottom, kTop);
     put_axes(svg, chart, x, y);
     put_curves(svg, chart, curves, x, y);
   }

@@ -1,10 +1,22 @@
 // An axis of a chart: a map from values to positions, and its ticks. Any thread.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace wisp {
+
+/// The least and the greatest of some values.
+struct Extremes {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+
+  void add(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+};
 
 class Scale {
  public:

@@ -94,14 +94,6 @@ std::vector<const CLI::App*> commands_of(const CLI::App& command) {
   return command.get_subcommands([](const CLI::App* next) { return is_shown(*next); });
 }
 
-/// "--name" or "-n"; null if the command has no such option.
-const CLI::Option* find_option(const CLI::App& command, const std::string& name) {
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->check_name(name) && !option->get_positional()) return option;
-  }
-  return nullptr;
-}
-
 /// The positional argument with this number; the last one may take many.
 const CLI::Option* find_argument(const CLI::App& command, int number) {
   for (const CLI::Option* option : command.get_options()) {
@@ -167,7 +159,7 @@ Position position_of(const CLI::App& program, const Words& typed) {
   for (size_t i = 0; i + 1 < typed.size(); ++i) {
     const std::string& word = typed[i];
     if (is_option(word)) {
-      position.option = find_option(*position.command, word);
+      position.option = position.command->get_option_no_throw(word);
       if (position.option && position.option->get_items_expected_max() == 0)
         position.option = nullptr;
       continue;
@@ -177,9 +169,7 @@ Position position_of(const CLI::App& program, const Words& typed) {
       continue;
     }
     const auto next = commands_of(*position.command);
-    const auto found = std::find_if(next.begin(), next.end(), [&](const CLI::App* command) {
-      return command->get_name() == word;
-    });
+    const auto found = std::ranges::find(next, word, &CLI::App::get_name);
     if (found == next.end()) {
       ++position.argument;
     } else {
@@ -194,7 +184,7 @@ Words candidates(const Position& position, const std::string& word) {
   Words words;
   const size_t equals = word.find('=');
   if (is_option(word) && equals != word.npos) {
-    if (const CLI::Option* option = find_option(command, word.substr(0, equals))) {
+    if (const CLI::Option* option = command.get_option_no_throw(word.substr(0, equals))) {
       for (const std::string& value : values_of(command, *option, word.substr(equals + 1)))
         words.push_back(word.substr(0, equals + 1) + value);
     }

@@ -30,6 +30,9 @@ struct EvalArguments {
   bool decodes() const { return speakers || beam.asked() || !alignment.empty(); }
 };
 
+/// The evaluations by the name of their split.
+using Splits = std::vector<std::pair<const char*, const Evaluation*>>;
+
 /// The test set's utterances, decoded by one search.
 struct Decoded {
   std::string way;  // "best path", or name_of()
@@ -75,10 +78,6 @@ void write_alignment(const std::string& path, const Decoded& decoded) {
   write_file(path, text);
 }
 
-void warn(const char* split, const Evaluation& evaluation) {
-  if (!std::isfinite(evaluation.loss)) fmt::print(stderr, "wisp: {}: {}\n", split, kNotFinite);
-}
-
 /// Throws Error for a run whose samples have no class of their own, as texts and utterances.
 void check_has_classes(const Facts& facts) {
   for (const Feed& feed : facts.inputs)
@@ -100,6 +99,7 @@ std::string accuracy_text(const ClassCount& count) {
 }
 
 void print_classes(const char* split, const Evaluation& evaluation, const Facts& facts) {
+  if (evaluation.classes.empty()) return;
   fmt::print("\n{:>7} {:>8}  {} by class\n", "targets", "accuracy", split);
   for (size_t c = 0; c < evaluation.classes.size(); ++c) {
     const ClassCount& count = evaluation.classes[c];
@@ -161,9 +161,9 @@ ordered_json json_of(const Decoded& decoded) {
   return object;
 }
 
-void print_json(const RunEvaluation& evaluation, const std::vector<Decoded>& ways) {
-  ordered_json object{{"test", json_of(evaluation, evaluation.test)}};
-  if (evaluation.validation) object["validation"] = json_of(evaluation, *evaluation.validation);
+void print_json(const RunEvaluation& run, const Splits& splits, const std::vector<Decoded>& ways) {
+  ordered_json object;
+  for (const auto& [split, evaluation] : splits) object[split] = json_of(run, *evaluation);
   for (const Decoded& decoded : ways) object["decoded"].push_back(json_of(decoded));
   fmt::print("{}\n", object.dump(2, ' ', false, ordered_json::error_handler_t::replace));
 }
@@ -186,17 +186,15 @@ void run_eval(const EvalArguments& arguments) {
   const RunEvaluation evaluation = evaluate_run(arguments.run, arguments.overrides,
                                                 arguments.checkpoint, ask, arguments.classes);
   for (const std::string& notice : evaluation.notices) fmt::print(stderr, "wisp: {}\n", notice);
-  warn("test", evaluation.test);
-  if (evaluation.validation) warn("validation", *evaluation.validation);
+  Splits splits{{"test", &evaluation.test}};
+  if (evaluation.validation) splits.emplace_back("validation", &*evaluation.validation);
+  for (const auto& [split, found] : splits)
+    if (!std::isfinite(found->loss)) fmt::print(stderr, "wisp: {}: {}\n", split, kNotFinite);
   if (arguments.json) {
-    print_json(evaluation, ways);
+    print_json(evaluation, splits, ways);
   } else {
-    print("test", evaluation, evaluation.test);
-    if (evaluation.validation) print("validation", evaluation, *evaluation.validation);
-    if (arguments.classes) {
-      print_classes("test", evaluation.test, facts);
-      if (evaluation.validation) print_classes("validation", *evaluation.validation, facts);
-    }
+    for (const auto& [split, found] : splits) print(split, evaluation, *found);
+    for (const auto& [split, found] : splits) print_classes(split, *found, facts);
     if (!ways.empty()) print(ways);
   }
   if (!arguments.alignment.empty()) write_alignment(arguments.alignment, ways.back());

@@ -49,16 +49,13 @@ std::string word_for(const Verdict& verdict) {
 
 Config MatrixCell::config() const {
   Config config = Config::from_text(kRun, "matrix");
-  const auto set = [&](const std::string& key, const std::string& value) {
-    config.set(key, value);
-  };
-  set("compression.method", to_toml(method));
-  set("compression.scope", to_toml(scope));
-  set("optimizer.kind", to_toml(std::string(optimizer == "adamw" ? "adamw" : "sgd")));
-  set("optimizer.nesterov", optimizer == "nesterov" ? "true" : "false");
-  set("train.accumulate", std::to_string(accumulate));
-  set("train.precision", to_toml(precision));
-  set("workers", std::to_string(workers));
+  config.set("compression.method", to_toml(method));
+  config.set("compression.scope", to_toml(scope));
+  config.set("optimizer.kind", to_toml(std::string(optimizer == "adamw" ? "adamw" : "sgd")));
+  config.set("optimizer.nesterov", optimizer == "nesterov" ? "true" : "false");
+  config.set("train.accumulate", std::to_string(accumulate));
+  config.set("train.precision", to_toml(precision));
+  config.set("workers", std::to_string(workers));
   return config;
 }
 

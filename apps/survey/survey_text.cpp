@@ -55,34 +55,28 @@ std::string class_name(const Facts& facts, size_t index) {
 
 std::vector<Row> general_rows(const DataSurvey& survey) {
   std::vector<Row> rows = {numbers_of(survey, "samples", &SplitSurvey::samples)};
+  const auto add_known = [&](std::string label, const CellOf& cell) {  // unless all are dashes
+    Row row = row_of(survey, std::move(label), cell);
+    if (std::ranges::count(row.cells, "-") < std::ssize(row.cells)) rows.push_back(std::move(row));
+  };
   if (any(survey, [](const SplitSurvey& split) { return split.work != split.samples; }))
     rows.push_back(numbers_of(survey, survey.facts.work, &SplitSurvey::work));
   if (any(survey, [](const SplitSurvey& split) { return split.targets != split.work; }))
     rows.push_back(numbers_of(survey, "targets", &SplitSurvey::targets));
   rows.push_back(numbers_of(survey, "steps of an epoch", &SplitSurvey::steps));
-  if (any(survey, [](const SplitSurvey& split) { return split.lengths.has_value(); }))
-    rows.push_back(row_of(survey, "lengths: least, median, most", [](const SplitSurvey& split) {
-      if (!split.lengths) return std::string("-");
-      return fmt::format("{}, {}, {}", split.lengths->least, split.lengths->median,
-                         split.lengths->most);
-    }));
-  for (size_t i = 0; i < survey.facts.inputs.size(); ++i) {
-    const auto moments = [i](const SplitSurvey& split) -> std::optional<Moments> {
-      return i < split.inputs.size() ? split.inputs[i] : std::nullopt;
-    };
-    if (!any(survey, [&](const SplitSurvey& split) { return moments(split).has_value(); }))
-      continue;
-    rows.push_back(row_of(
-        survey, survey.facts.inputs[i].name + ": mean, deviation", [&](const SplitSurvey& split) {
-          const auto found = moments(split);
-          return found ? fmt::format("{:.3f}, {:.3f}", found->mean, found->deviation)
-                       : std::string("-");
-        }));
-  }
-  if (any(survey, [](const SplitSurvey& split) { return split.mixing.has_value(); }))
-    rows.push_back(row_of(survey, "mixing of an epoch", [](const SplitSurvey& split) {
-      return split.mixing ? fmt::format("{:.3f}", *split.mixing) : std::string("-");
-    }));
+  add_known("lengths: least, median, most", [](const SplitSurvey& split) {
+    const auto& lengths = split.lengths;
+    return lengths ? fmt::format("{}, {}, {}", lengths->least, lengths->median, lengths->most)
+                   : "-";
+  });
+  for (size_t i = 0; i < survey.facts.inputs.size(); ++i)
+    add_known(survey.facts.inputs[i].name + ": mean, deviation", [i](const SplitSurvey& split) {
+      const auto moments = i < split.inputs.size() ? split.inputs[i] : std::nullopt;
+      return moments ? fmt::format("{:.3f}, {:.3f}", moments->mean, moments->deviation) : "-";
+    });
+  add_known("mixing of an epoch", [](const SplitSurvey& split) {
+    return split.mixing ? fmt::format("{:.3f}", *split.mixing) : "-";
+  });
   rows.push_back(numbers_of(survey, "damaged", &SplitSurvey::damaged));
   if (any(survey, [](const SplitSurvey& split) { return split.outside > 0; }))
     rows.push_back(numbers_of(survey, "targets that are no class", &SplitSurvey::outside));
@@ -105,13 +99,12 @@ std::vector<Row> class_rows(const DataSurvey& survey) {
         row_of(survey, class_name(survey.facts, order[i]),
                [&](const SplitSurvey& split) { return std::to_string(split.classes[order[i]]); }));
   if (!many) return rows;
-  rows.push_back(row_of(survey, fmt::format("the {} others", order.size() - shown),
-                        [&](const SplitSurvey& split) {
-                          int64_t sum = 0;
-                          for (size_t i = shown; i < order.size(); ++i)
-                            sum += split.classes[order[i]];
-                          return std::to_string(sum);
-                        }));
+  const std::string others = fmt::format("the {} others", order.size() - shown);
+  rows.push_back(row_of(survey, others, [&](const SplitSurvey& split) {
+    int64_t sum = 0;
+    for (size_t i = shown; i < order.size(); ++i) sum += split.classes[order[i]];
+    return std::to_string(sum);
+  }));
   rows.push_back(row_of(survey, "classes without a target", [](const SplitSurvey& split) {
     return std::to_string(std::count(split.classes.begin(), split.classes.end(), 0));
   }));

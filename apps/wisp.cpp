@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -37,15 +38,11 @@ std::string nearest(const CLI::App& command, const std::string& word) {
     if (!next->get_group().empty()) names.push_back(next->get_name());
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  std::string best;
-  size_t least = word.size();
-  for (const std::string& name : names) {
-    const size_t distance = edit_distance(word, name);
-    if (name.starts_with('-') != word.starts_with('-') || distance >= least) continue;
-    least = distance;
-    best = name;
-  }
-  return best;
+  const bool is_option = word.starts_with('-');
+  std::erase_if(names, [=](const std::string& name) { return name.starts_with('-') != is_option; });
+  const auto distance_to = [&](const std::string& name) { return edit_distance(word, name); };
+  const auto best = std::ranges::min_element(names, {}, distance_to);
+  return best != names.end() && distance_to(*best) < word.size() ? *best : "";
 }
 
 /// Reports an error in the command line; for a command that only has subcommands, prints its help.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <utility>
 
 #include "apps/setup/methods.h"
 #include "apps/setup/prepared.h"

@@ -2,27 +2,24 @@
 
 #include <fmt/format.h>
 
+#include "apps/commands/commands.h"
 #include "apps/speech/arpa.h"
 
 namespace wisp {
 
 CLI::Option& AskedBeam::add_search_to(CLI::App& command) {
-  CLI::Option& beam = *command
-                           .add_option("--beam", options.width,
-                                       "number of texts that the search keeps in each frame")
-                           ->check(CLI::Range(int64_t{1}, BeamOptions::kWidest));
+  CLI::Option& beam = *command.add_option("--beam", options.width,
+                                          "number of texts that the search keeps in each frame");
+  beam.check(CLI::Range(int64_t{1}, BeamOptions::kWidest));
   if (options.width > 0) beam.capture_default_str();
   return *command.add_option("--lm", words, "ARPA file of an n-gram model of words");
 }
 
 void AskedBeam::add_to(CLI::App& command) {
   add_search_to(command);
-  command.add_option("--alpha", options.alpha, "weight of the words' log probability")
-      ->capture_default_str()
-      ->needs("--lm");
-  command.add_option("--beta", options.beta, "bonus added for each word")
-      ->capture_default_str()
-      ->needs("--lm");
+  add_with_default(command, "--alpha", options.alpha, "weight of the words' log probability")
+      .needs("--lm");
+  add_with_default(command, "--beta", options.beta, "bonus added for each word").needs("--lm");
 }
 
 std::optional<BeamOptions> AskedBeam::open(std::optional<NgramModel>& model,

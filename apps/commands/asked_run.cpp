@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "apps/commands/commands.h"
 #include "core/base/error.h"
 
 namespace wisp {
@@ -24,7 +25,7 @@ void AskedRun::add_to(CLI::App& command, const std::string& read) {
   } else {
     command.add_option("overrides", overrides, kKeys);
   }
-  command.add_option("--checkpoint", checkpoint, "last, best, or a step")->capture_default_str();
+  add_with_default(command, "--checkpoint", checkpoint, "last, best, or a step");
   command.add_flag("--json", json, "print JSON");
 }
 

@@ -27,11 +27,18 @@ std::pair<CLI::App&, Arguments&> add_command(CLI::App& parent, const std::string
   return {command, *arguments};
 }
 
-/// Adds an option for a number in `range`, with its default in the help.
+/// Adds an option with its default in the help.
+template <class Value>
+CLI::Option& add_with_default(CLI::App& command, const std::string& name, Value& value,
+                              const std::string& meaning) {
+  return *command.add_option(name, value, meaning)->capture_default_str();
+}
+
+/// Such an option for a number in `range`.
 template <class Number>
 CLI::Option& add_number(CLI::App& command, const std::string& name, Number& value,
                         const std::string& meaning, const CLI::Validator& range) {
-  return *command.add_option(name, value, meaning)->check(range)->capture_default_str();
+  return *add_with_default(command, name, value, meaning).check(range);
 }
 
 void add_train(CLI::App& program);

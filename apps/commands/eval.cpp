@@ -213,8 +213,7 @@ void add_eval(CLI::App& program) {
 label of each frame and for the search.)");
   command.add_option("run", arguments.run, "run directory")->required();
   command.add_option("overrides", arguments.overrides, "keys to change: data.path=DIR");
-  command.add_option("--checkpoint", arguments.checkpoint, "last, best, or a step")
-      ->capture_default_str();
+  add_with_default(command, "--checkpoint", arguments.checkpoint, "last, best, or a step");
   command.add_option("--predictions", arguments.predictions,
                      "write input, labels and logits of the test set to this safetensors file");
   command.add_flag("--classes", arguments.classes, "print the accuracy of each class");

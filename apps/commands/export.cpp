@@ -32,8 +32,7 @@ void add_export(CLI::App& program) {
                   "opset 17")
       ->required();
   command.add_option("overrides", arguments.overrides, "keys to change: threads=2");
-  command.add_option("--checkpoint", arguments.checkpoint, "last, best, or a step")
-      ->capture_default_str();
+  add_with_default(command, "--checkpoint", arguments.checkpoint, "last, best, or a step");
   command.footer(R"(Examples:
   wisp export runs/dgc --to model.onnx
   wisp export runs/dgc --checkpoint best --to model.safetensors

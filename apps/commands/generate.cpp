@@ -80,20 +80,14 @@ drawn. --json prints an object with the model's log probabilities of the words, 
   GenerateOptions& options = arguments.options;
   arguments.run.add_to(command);
   command.add_option("--prompt", arguments.prompt, "words to continue");
-  command
-      .add_option("--tokens", options.tokens,
-                  "number of words to draw; the end of a line counts as one")
-      ->capture_default_str();
-  command
-      .add_option("--temperature", options.temperature,
-                  "divisor of the logits; 0: always the most probable word")
-      ->capture_default_str();
-  command
-      .add_option("--top-k", options.top_k, "number of most probable words to draw from; 0: all")
-      ->capture_default_str();
-  command
-      .add_option("--seed", options.seed, "seed of the draws; the same seed gives the same text")
-      ->capture_default_str();
+  add_with_default(command, "--tokens", options.tokens,
+                   "number of words to draw; the end of a line counts as one");
+  add_with_default(command, "--temperature", options.temperature,
+                   "divisor of the logits; 0: always the most probable word");
+  add_with_default(command, "--top-k", options.top_k,
+                   "number of most probable words to draw from; 0: all");
+  add_with_default(command, "--seed", options.seed,
+                   "seed of the draws; the same seed gives the same text");
 }
 
 }  // namespace wisp

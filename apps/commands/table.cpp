@@ -55,8 +55,7 @@ void add_table(CLI::App& program) {
   command.add_option("--data", arguments.data, "folder of the data set (data.path)");
   command.add_option("--scale", request.scale, "small or paper (default: the table's first scale)")
       ->check(CLI::IsMember({"small", "paper"}));
-  command.add_option("--out", request.out, "directory of the tables and their runs")
-      ->capture_default_str();
+  add_with_default(command, "--out", request.out, "directory of the tables and their runs");
   command
       .add_option("--seeds", request.seeds,
                   "number of seeds, from 1 (default: the table's own seeds)")

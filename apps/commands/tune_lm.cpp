@@ -76,12 +76,10 @@ void add_tune_lm(CLI::App& program) {
 Searches with each pair of --alphas and --betas. wisp eval and wisp transcribe take the pair with the fewest errors.)");
   arguments.run.add_to(command);
   arguments.beam.add_search_to(command).required();
-  command.add_option("--alphas", arguments.alphas, "weights of the words' log probability to try")
-      ->delimiter(',')
-      ->capture_default_str();
-  command.add_option("--betas", arguments.betas, "bonuses per word to try")
-      ->delimiter(',')
-      ->capture_default_str();
+  add_with_default(command, "--alphas", arguments.alphas,
+                   "weights of the words' log probability to try")
+      .delimiter(',');
+  add_with_default(command, "--betas", arguments.betas, "bonuses per word to try").delimiter(',');
 }
 
 }  // namespace wisp

@@ -53,16 +53,11 @@ struct Section {
   std::vector<ConfigKey> keys;
 };
 
-TrainOptions bind_run(Config& config) {
-  TrainOptions options = TrainOptions::bind(config, World{});
-  freeze(config, {});
-  choose_methods(config, options, {});
-  return options;
-}
-
 std::vector<ConfigKey> run_keys() {
   Config config;
-  bind_run(config);
+  const TrainOptions options = TrainOptions::bind(config, World{});
+  freeze(config, {});
+  choose_methods(config, options, {});
   std::vector<ConfigKey> keys = config.keys();
   Config components;
   OptimizerRegistry::instance().find("optimizer", OptimizerOptions().kind).make(components, 0.0);
@@ -74,12 +69,6 @@ std::vector<ConfigKey> run_keys() {
   make_data_source(data);
   keys.push_back(data.keys().front());
   return keys;
-}
-
-std::vector<ConfigKey> policy_keys() {
-  Config row;
-  PolicyRule::bind(row);
-  return row.keys();
 }
 
 /// A section per component of a registry; `bind` makes a component.
@@ -94,24 +83,21 @@ std::vector<Section> sections(const Bind& bind) {
   return all;
 }
 
-/// Facts of each kind of data: pictures of ImageNet's size, a text, spectrograms.
-std::vector<Facts> kinds_of_data() {
-  return {{.inputs = {{.name = "input", .sample = {224, 224, 3}}}, .classes = 10},
-          {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}}, .classes = 10},
-          {.inputs = {{.name = "spectrogram", .sample = {0, 161}, .padded = true}}, .classes = 29}};
-}
-
-/// The models, each with the first kind of data that it accepts.
+/// The models, each with the first kind of data that it accepts: pictures of ImageNet's size, a
+/// text or spectrograms.
 std::vector<Section> models() {
-  return sections<ModelRegistry>([](const auto& entry, Config& config) {
-    const std::vector<Facts> kinds = kinds_of_data();
-    for (size_t i = 0; i < kinds.size(); ++i) {
+  const std::vector<Facts> kinds = {
+      {.inputs = {{.name = "input", .sample = {224, 224, 3}}}, .classes = 10},
+      {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}}, .classes = 10},
+      {.inputs = {{.name = "spectrogram", .sample = {0, 161}, .padded = true}}, .classes = 29}};
+  return sections<ModelRegistry>([&](const auto& entry, Config& config) {
+    for (const Facts& kind : kinds) {
       try {
         config = {};
-        entry.make(config, kinds[i]);
+        entry.make(config, kind);
         return;
       } catch (const Error&) {
-        if (i + 1 == kinds.size()) throw;
+        if (&kind == &kinds.back()) throw;
       }
     }
   });
@@ -158,6 +144,8 @@ std::vector<std::string> words_of_key(const std::string& key) {
 }
 
 std::string config_reference() {
+  Config policy;
+  PolicyRule::bind(policy);
   std::string text =
       "# Config reference\n\nPrinted by `wisp config --reference`. A config is TOML. `extends = "
       "\"base.toml\"` reads another file's keys first, and\n`key=value` on the command line comes "
@@ -167,7 +155,7 @@ std::string config_reference() {
       "chosen.\n\n"
       "## Every run\n\n" +
       table(run_keys()) + "Rows of `[[compression.policy]]`; the first match decides:\n\n" +
-      table(policy_keys());
+      table(policy.keys());
   for (const auto& [title, sections] : chapters()) {
     text += fmt::format("## {}\n\n", title);
     for (const auto& [name, summary, keys] : sections)

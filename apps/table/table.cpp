@@ -135,6 +135,18 @@ class StepMeter {
   Children children_;
 };
 
+/// Model and data of a scale, as its configuration names them: "resnet_cifar 20", "cifar10".
+std::pair<std::string, std::string> subject_of(const TableFile& table, const TableScale& scale,
+                                               const LoadConfig& load) {
+  Config config = load(scale.config, overrides_of(table.dense_row(), scale));
+  std::string model, data;
+  int64_t depth = 0;
+  config.bind("model.name", model, "");
+  config.bind("data.name", data, "");
+  config.bind("model.depth", depth, "");
+  return {depth > 0 ? concat(model, " ", depth) : model, data};
+}
+
 /// Seconds that all runs of a scale take here if every row takes the dense row's time; NaN, and a
 /// remark, if it cannot be measured.
 double cost_of(const TableFile& table, const TableScale& scale, const TableRequest& request,

@@ -48,15 +48,4 @@ std::vector<RowPlan> plan_rows(const TableFile& table, const TableScale& scale,
   return plans;
 }
 
-Subject subject_of(const TableFile& table, const TableScale& scale, const LoadConfig& load) {
-  Config config = load(scale.config, overrides_of(table.dense_row(), scale));
-  Subject subject;
-  int64_t depth = 0;
-  config.bind("model.name", subject.model, "");
-  config.bind("data.name", subject.data, "");
-  config.bind("model.depth", depth, "");
-  if (depth > 0) subject.model += concat(" ", depth);
-  return subject;
-}
-
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// Model, data and cost of a table: steps, workers and batch of its rows. Any thread.
+// The cost of a table: steps, workers and batch of its rows. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,5 @@ struct RowPlan {
 /// configuration that makes no sense, or data that cannot be read.
 std::vector<RowPlan> plan_rows(const TableFile& table, const TableScale& scale,
                                std::span<const std::string> overrides, const LoadConfig& load);
-
-/// Model and data of a scale, as its configuration names them.
-struct Subject {
-  std::string model;  // with its depth, if that is given: "resnet_cifar 20"
-  std::string data;
-};
-Subject subject_of(const TableFile& table, const TableScale& scale, const LoadConfig& load);
 
 }  // namespace wisp

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <limits>
 
 #include "apps/commands/commands.h"
 #include "apps/lab/codec_lab.h"
+#include "core/base/number.h"
 #include "core/io/toml_text.h"
 
 namespace wisp {
@@ -20,22 +20,19 @@ struct CodecLabArguments {
 Shape shape_of(const std::string& text) {
   std::vector<int64_t> extents;
   int64_t numel = 1;
-  const char* const end = text.data() + text.size();
-  for (const char* at = text.data();; ++at) {
-    int64_t extent = 0;
-    const auto [stop, error] = std::from_chars(at, end, extent);
-    const bool fits = error == std::errc() && extent > 0 && extents.size() < Shape::kMaxRank &&
-                      numel <= std::numeric_limits<int64_t>::max() / extent;
-    if (!fits || (stop != end && *stop != 'x'))
+  for (size_t begin = 0, end = 0; end != text.npos; begin = end + 1) {
+    end = text.find('x', begin);
+    const int64_t extent = number_in<int64_t>(text.substr(begin, end - begin)).value_or(0);
+    if (extent < 1 || extents.size() == Shape::kMaxRank ||
+        numel > std::numeric_limits<int64_t>::max() / extent)
       throw CLI::ValidationError(
           "--shape",
           fmt::format("'{}' is no shape; expected 1 to {} extents of 1 or more, as 64x576", text,
                       Shape::kMaxRank));
     extents.push_back(extent);
     numel *= extent;
-    if (stop == end) return Shape(std::span<const int64_t>(extents));
-    at = stop;
   }
+  return Shape(std::span<const int64_t>(extents));
 }
 
 void run_codec_lab(const CodecLabArguments& arguments) {

@@ -17,11 +17,6 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-/// The metric of the results; without any, a name for scores in general.
-Metric metric_of(std::span<const TableResult> results) {
-  return results.empty() ? Metric{.name = "score"} : results.front().run.facts.metric();
-}
-
 std::string signed_text(double value) { return fmt::format("{:+.2f}", value); }
 
 std::string published_cell(const TableFile& table, const TableRow& row) {
@@ -146,7 +141,8 @@ std::string provenance_of(const TableFile& table, const TableScale& scale) {
 
 TableText text_of(const TableFile& table, const TableScale& scale,
                   std::span<const TableResult> results) {
-  const Metric metric = metric_of(results);
+  const Metric metric =
+      results.empty() ? Metric{.name = "score"} : results.front().run.facts.metric();
   const std::string unit = metric.percent ? " (%)" : "";
   TableText text;
   text.title = table.title;

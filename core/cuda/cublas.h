@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/base/recently_used.h"
-#include "core/workspace.h"
 #include "core/products.h"
+#include "core/workspace.h"
 
 struct cublasLtContext;
 

@@ -1,8 +1,8 @@
 // Real transforms by cuFFT, on CUDA streams. They belong to their stream's thread.
 #pragma once
 
-#include "core/workspace.h"
 #include "core/real_fft.h"
+#include "core/workspace.h"
 
 namespace wisp::cuda {
 

@@ -19,12 +19,12 @@ using Points = std::vector<std::pair<double, double>>;
 constexpr double kWidth = 400, kHeight = 260;
 constexpr double kLeft = 40, kRight = 390, kTop = 12, kBottom = 216;
 
-Points drawable(const Points& points, bool log_x) {
-  Points kept;
-  for (const auto& [x, y] : points) {
-    if (std::isfinite(x) && std::isfinite(y) && (!log_x || x > 0.0)) kept.emplace_back(x, y);
-  }
-  return kept;
+Points drawable(Points points, bool log_x) {
+  std::erase_if(points, [=](const auto& point) {
+    const auto& [x, y] = point;
+    return !std::isfinite(x) || !std::isfinite(y) || (log_x && x <= 0.0);
+  });
+  return points;
 }
 
 void put_axes(std::string& svg, const LineChart& chart, const Scale& x, const Scale& y) {

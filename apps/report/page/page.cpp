@@ -225,12 +225,6 @@ std::string bar(const Parts& parts, double longest) {
   return svg + "</svg>";
 }
 
-double sum_of(const Parts& parts) {
-  double sum = 0.0;
-  for (const auto& [name, ms] : parts) sum += ms;
-  return sum;
-}
-
 std::string swatches(std::initializer_list<std::pair<const char*, const char*>> kinds) {
   std::string html = "<ul class=\"legend\">";
   for (const auto& [kind, meaning] : kinds)
@@ -250,11 +244,12 @@ std::string step_times(const Runs& runs) {
                 {"wire", "wire"},
                 {"decode", "decode"}}) +
       "<div class=\"bars\">\n";
+  const auto comm_ms = [](const StepTimes& t) { return t.encode_ms + t.wire_ms + t.decode_ms; };
   double longest = 1e-9;
   for (const RunRecord& run : runs) {
     if (!run.summary) continue;
     const StepTimes& t = run.summary->times;
-    longest = std::max({longest, t.step_ms(), t.encode_ms + t.wire_ms + t.decode_ms});
+    longest = std::max({longest, t.step_ms(), comm_ms(t)});
   }
   std::string lines;
   for (size_t r = 0; r < runs.size(); ++r) {
@@ -266,8 +261,7 @@ std::string step_times(const Runs& runs) {
         "<div class=\"run\">{}</div><div class=\"soft first\">compute</div><div class=\"first\">{}"
         "</div><div class=\"ms first\">{:.1f} ms</div><div class=\"soft\">comm</div><div>{}</div>"
         "<div class=\"ms soft\">{:.1f} ms</div>\n",
-        run_cell(runs, r), bar(compute, longest), sum_of(compute), bar(comm, longest),
-        sum_of(comm));
+        run_cell(runs, r), bar(compute, longest), t.step_ms(), bar(comm, longest), comm_ms(t));
     lines += fmt::format("<tr><td>{}</td><td class=\"text\">{}</td></tr>\n", run_cell(runs, r),
                          html_text(bottleneck_line(t)));
   }

@@ -32,37 +32,37 @@ int launched_processes() {
 /// The world that this process has joined. It is joined at the first call and left when the process
 /// ends.
 struct Joined {
+  Joined() {
+    try {
+      join();
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+  }
+  void join() {
+    const int launched = launched_processes();
+    if (launched <= 1) return;
+#if WISP_MPI
+    processes = join_mpi();
+#endif
+    WISP_CHECK(processes, "a launcher started ", launched,
+               " processes, but this program was built without MPI: install libopenmpi-dev and "
+               "build it again, or start one process, whose workers are threads");
+    world = {processes->rank(), processes->size(), processes->local_rank(),
+             processes->neighbours()};
+    WISP_CHECK(
+        world.size == launched, "the launcher started ", launched, " processes, but MPI sees ",
+        world.size,
+        "; srun needs --mpi=pmix, mpirun must be of the MPI that this program was built with");
+  }
+
   World world;
   std::unique_ptr<ProcessGroup> processes;  // null in a world of one
   std::string failure;                      // reason why it found no world
 };
 
-void join(Joined& joined) {
-  const int launched = launched_processes();
-  if (launched <= 1) return;
-#if WISP_MPI
-  joined.processes = join_mpi();
-#endif
-  WISP_CHECK(joined.processes, "a launcher started ", launched,
-             " processes, but this program was built without MPI: install libopenmpi-dev and build "
-             "it again, or start one process, whose workers are threads");
-  joined.world = {joined.processes->rank(), joined.processes->size(),
-                  joined.processes->local_rank(), joined.processes->neighbours()};
-  WISP_CHECK(joined.world.size == launched, "the launcher started ", launched,
-             " processes, but MPI sees ", joined.world.size,
-             "; srun needs --mpi=pmix, mpirun must be of the MPI that this program was built with");
-}
-
 const Joined& joined_world() {
-  static const Joined joined = [] {
-    Joined fresh;
-    try {
-      join(fresh);
-    } catch (const std::exception& error) {
-      fresh.failure = error.what();
-    }
-    return fresh;
-  }();
+  static const Joined joined;
   return joined;
 }
 

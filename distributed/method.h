@@ -18,6 +18,12 @@ struct Method {
   Scope scope = Scope::layer;
 };
 
+inline std::vector<Compressor*> compressors_of(std::span<const Method> methods) {
+  std::vector<Compressor*> all;
+  for (const Method& method : methods) all.push_back(method.compressor.get());
+  return all;
+}
+
 inline std::vector<CutMethod> cut_methods(std::span<const Method> methods) {
   std::vector<CutMethod> all;
   for (const Method& method : methods)

@@ -2,6 +2,7 @@
 // anything has memory, and the recipe makes a synchronizer. Used by the thread that sets up a run.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -75,7 +76,15 @@ struct SynchronizerRecipe {
 
 /// The `keys` whose values differ from their defaults: "a = 1 (FILE:LINE), b = 2"; empty if there
 /// are none.
-std::string set_keys(const Config& config, std::initializer_list<std::string_view> keys);
+inline std::string set_keys(const Config& config, std::initializer_list<std::string_view> keys) {
+  std::string set;
+  for (const ConfigKey& key : config.keys()) {
+    if (key.value == key.initial || std::ranges::count(keys, key.name) == 0) continue;
+    set += concat(set.empty() ? "" : ", ", key.name, " = ", key.value, " (", config.where(key.name),
+                  ")");
+  }
+  return set;
+}
 
 /// The factory binds and checks the keys of its synchronizer.
 using SynchronizerRegistry = Registry<SynchronizerRecipe, Config&, const SynchronizerSetup&>;

@@ -18,12 +18,6 @@ ClipOptions clip_of(ClipOptions clip, std::span<const Method> methods, bool loca
   return clip;
 }
 
-std::vector<Compressor*> pointers(const std::vector<Method>& methods) {
-  std::vector<Compressor*> compressors;
-  for (const Method& method : methods) compressors.push_back(method.compressor.get());
-  return compressors;
-}
-
 }  // namespace
 
 bool clips_locally(const ClipOptions& clip, std::span<const Method> methods) {
@@ -51,7 +45,7 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       methods_(std::move(methods)),
       options_(std::move(options)),
       trace_(trace),
-      units_(communicator, comm, parameters, pointers(methods_),
+      units_(communicator, comm, parameters, compressors_of(methods_),
              make_cut(parameters.segments(), size_of(parameters.dtype()), method_of,
                       cut_methods(methods_), options_.buckets, comm.stream.device()),
              options_.guard),

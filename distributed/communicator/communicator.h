@@ -18,7 +18,6 @@
 
 #include "compression/message.h"
 #include "core/base/clock.h"
-#include "distributed/communicator/roster.h"
 
 namespace wisp {
 
@@ -79,6 +78,23 @@ struct Exchange {
   ConstBytes out;  // may be empty
   Bytes in;        // may be empty
 };
+
+/// The ranks that a communicator connects: all of a run, or a group of them.
+struct Roster {
+  std::vector<int> ranks;  // the ranks' numbers in the run, ascending
+  int rank = 0;            // this rank's index among them
+  int generation = 0;      // 0: all ranks of the run; each split makes the next generation
+
+  /// This rank's number in the run.
+  int in_run() const { return ranks[static_cast<size_t>(rank)]; }
+};
+
+/// All ranks of a run, as `rank` sees them.
+inline Roster whole_roster(int rank, int size) {
+  Roster roster{.rank = rank};
+  for (int other = 0; other < size; ++other) roster.ranks.push_back(other);
+  return roster;
+}
 
 class Communicator {
  public:

@@ -1,7 +1,6 @@
 #include "distributed/communicator/mail.h"
 
 #include <cstring>
-#include <utility>
 
 #include "distributed/communicator/reduction.h"
 
@@ -42,21 +41,9 @@ void unpack(const std::byte* data, std::span<const Bytes> slices) {
 
 }  // namespace
 
-Mail::Mail(Call call, int rank, int workers)
-    : call_(std::move(call)), rank_(rank), workers_(workers) {}
-
-int Mail::rounds() const { return call_.label.kind == Call::Kind::all_reduce ? 2 : 1; }
-
 bool Mail::same_for_all(int round) const {
-  switch (call_.label.kind) {
-    case Call::Kind::all_reduce:
-      return round == 1;
-    case Call::Kind::all_gather:
-    case Call::Kind::barrier:
-      return true;
-    default:
-      return false;
-  }
+  if (call_.label.reduces()) return round == 1;
+  return call_.label.kind == Call::Kind::all_gather || call_.label.kind == Call::Kind::barrier;
 }
 
 ConstBytes Mail::write(int round, int peer, std::vector<std::byte>& memory) const {

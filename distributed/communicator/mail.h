@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "distributed/communicator/collective.h"
@@ -16,12 +17,12 @@ class Mail {
  public:
   static constexpr int64_t kLeastBytes = 32;  // of a message
 
-  Mail(Call call, int rank, int workers);
+  Mail(Call call, int rank, int workers) : call_(std::move(call)), rank_(rank), workers_(workers) {}
 
   const CallLabel& label() const { return call_.label; }
   /// Number of rounds in which every rank writes to every other: 2 for all_reduce (the shares, then
   /// their sums), else 1.
-  int rounds() const;
+  int rounds() const { return call_.label.reduces() ? 2 : 1; }
   /// Whether all peers get the same message.
   bool same_for_all(int round) const;
   /// Writes the message for `peer` to the front of `memory`, which grows as needed.

@@ -53,8 +53,7 @@ class MpiCommunicator final : public HostCommunicator {
 
   const Roster& roster() const override { return roster_; }
   std::unique_ptr<Communicator> split(int colour) override {
-    return std::make_unique<MpiCommunicator>(process_,
-                                             split_roster(*this, colour, process_.generation));
+    return std::make_unique<MpiCommunicator>(process_, split_roster(colour, process_.generation));
   }
   void abort(const std::string& cause) override {
     const std::lock_guard lock(mutex_);

@@ -19,7 +19,7 @@ class ThreadGroup::Member final : public HostCommunicator {
   const Roster& roster() const override { return roster_; }
   std::unique_ptr<Communicator> split(int colour) override {
     auto group = std::make_unique<Member>(
-        meetings_, split_roster(*this, colour, meetings_.generation(roster_.in_run())));
+        meetings_, split_roster(colour, meetings_.generation(roster_.in_run())));
     if (pool_) group->move_devices(*stream_, *pool_);
     return group;
   }

@@ -58,9 +58,9 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
     if (compressor.traits().momentum == Home::compressor)
       unit.momentum = parameters.state("momentum");
     if (compressor.traits().squares) unit.square = parameters.state("square");
+    unit.state = &states_[i];
     units_.push_back(unit);
   }
-  for (size_t i = 0; i < units_.size(); ++i) units_[i].state = &states_[i];
 }
 
 /// Saves a segment's part of per-element state.

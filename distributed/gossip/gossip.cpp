@@ -3,19 +3,15 @@
 namespace wisp {
 namespace {
 
-std::vector<std::unique_ptr<ToldUnit>> told_units(
-    const std::shared_ptr<GossipMethod>& method, const std::shared_ptr<const Mixing>& mixing,
-    std::span<const std::shared_ptr<const Code>> codes, bool guard) {
-  std::vector<std::unique_ptr<ToldUnit>> units;
+std::vector<Method> told_units(const std::shared_ptr<GossipMethod>& method,
+                               const std::shared_ptr<const Mixing>& mixing,
+                               std::span<const std::shared_ptr<const Code>> codes,
+                               const GossipOptions& options) {
+  std::vector<Method> units;
   for (const std::shared_ptr<const Code>& code : codes)
-    units.push_back(std::make_unique<ToldUnit>(method, mixing, code, guard));
+    units.push_back({.compressor = std::make_unique<ToldUnit>(method, mixing, code, options.guard),
+                     .scope = options.scope});
   return units;
-}
-
-std::vector<Compressor*> pointers(const std::vector<std::unique_ptr<ToldUnit>>& units) {
-  std::vector<Compressor*> compressors;
-  for (const auto& unit : units) compressors.push_back(unit.get());
-  return compressors;
 }
 
 }  // namespace
@@ -24,16 +20,14 @@ Gossip::Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> metho
                std::shared_ptr<const Mixing> mixing,
                std::span<const std::shared_ptr<const Code>> codes, const std::vector<int>& code_of,
                const GossipOptions& options)
-    : comm_(site.comm),
-      parameters_(site.parameters),
+    : site_(site),
       mixing_(std::move(mixing)),
       method_(std::move(method)),
       options_(options),
-      told_units_(told_units(method_, mixing_, codes, options.guard)),
-      units_(site.communicator, comm_, parameters_, pointers(told_units_),
-             make_cut(parameters_.segments(), size_of(parameters_.dtype()), code_of,
-                      std::vector<CutMethod>(codes.size(), {.scope = options.scope}),
-                      options.buckets, comm_.stream.device()),
+      told_units_(told_units(method_, mixing_, codes, options)),
+      units_(site.communicator, site.comm, site_.parameters, compressors_of(told_units_),
+             make_cut(site_.parameters.segments(), size_of(site_.parameters.dtype()), code_of,
+                      cut_methods(told_units_), options.buckets, site_.comm.stream.device()),
              false, mixing_->neighbours(site.communicator.rank())),
       told_({1}, DType::i64) {}
 
@@ -81,10 +75,11 @@ std::vector<SavedState> Gossip::state() {
 }
 
 GossipArenas Gossip::arenas() const {
-  GossipArenas arenas{
-      comm_.stream, parameters_.grad().numel(), parameters_.weight().data<float>(), {}};
+  FlatParameters& parameters = site_.parameters;
+  GossipArenas arenas{site_.comm.stream, parameters.grad().numel(),
+                      parameters.weight().data<float>()};
   for (const std::string& name : method_->arenas())
-    arenas.own.push_back(parameters_.state(name).data<float>());
+    arenas.own.push_back(parameters.state(name).data<float>());
   return arenas;
 }
 

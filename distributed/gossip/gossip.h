@@ -42,12 +42,11 @@ class Gossip final : public WeightExchange {
   std::vector<int> units_in_order() const;
   GossipArenas arenas() const;
 
-  Context& comm_;
-  FlatParameters& parameters_;
+  const SynchronizerSite site_;
   const std::shared_ptr<const Mixing> mixing_;
   const std::shared_ptr<GossipMethod> method_;
   const GossipOptions options_;
-  std::vector<std::unique_ptr<ToldUnit>> told_units_;  // indexed by code
+  std::vector<Method> told_units_;  // indexed by code
   UnitExchange units_;
   Tensor told_;  // (1) i64: the update that the neighbours were told of last
 };

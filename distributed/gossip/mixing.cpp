@@ -156,9 +156,8 @@ void Mixing::check_connected() const {
 }
 
 int Mixing::degree() const {
-  size_t most = 0;
-  for (const std::vector<int>& own : neighbours_) most = std::max(most, own.size());
-  return static_cast<int>(most);
+  const auto count = [](const std::vector<int>& own) { return std::ssize(own); };
+  return static_cast<int>(std::ssize(std::ranges::max(neighbours_, {}, count)));
 }
 
 double Mixing::weight(int i, int j) const {

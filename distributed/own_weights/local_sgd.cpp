@@ -15,22 +15,18 @@ struct LocalSgdOptions {
 
 class LocalSgd final : public WeightExchange {
  public:
-  LocalSgd(const SynchronizerSite& site, LocalSgdOptions options)
-      : communicator_(site.communicator),
-        comm_(site.comm),
-        parameters_(site.parameters),
-        options_(options) {
+  LocalSgd(const SynchronizerSite& site, LocalSgdOptions options) : site_(site), options_(options) {
     hash_ = hash_number(static_cast<uint64_t>(options.period), hash_text("local_sgd"));
-    for (const Segment& segment : parameters_.segments())
+    for (const Segment& segment : site_.parameters.segments())
       hash_ = hash_text(segment.name + segment.shape.str(), hash_);
   }
 
   void after_update(const StepInfo& info, Courier& courier) override {
     if (info.applied % options_.period != 0) return;
-    average(parameters_.weight(), info, courier);
+    average(site_.parameters.weight(), info, courier);
     if (!options_.average_momentum) return;
-    for (const std::string& name : parameters_.state_names())
-      average(parameters_.state(name), info, courier);
+    for (const std::string& name : site_.parameters.state_names())
+      average(site_.parameters.state(name), info, courier);
   }
 
   uint64_t hash() const override { return hash_; }
@@ -38,20 +34,18 @@ class LocalSgd final : public WeightExchange {
  private:
   void average(const Tensor& arena, const StepInfo& info, Courier& courier) {
     std::vector<Bytes> data;
-    for (const Segment& segment : parameters_.segments()) {
+    for (const Segment& segment : site_.parameters.segments()) {
       const Tensor part = FlatParameters::view(arena, segment);
       data.push_back({part.raw(), part.bytes()});
       courier.cost.bytes_encoded += part.bytes();
     }
     courier.settle();  // the weights travel from here on
-    const PendingPtr sum = communicator_.all_reduce(data, arena.dtype(), ReduceOp::sum);
+    const PendingPtr sum = site_.communicator.all_reduce(data, arena.dtype(), ReduceOp::sum);
     courier.finish(*sum, "weights", info.step);
-    scale(comm_.stream, arena.slice(0, parameters_.grad().shape()), 1.0 / info.summands);
+    scale(site_.comm.stream, arena.slice(0, site_.parameters.grad().shape()), 1.0 / info.summands);
   }
 
-  Communicator& communicator_;
-  Context& comm_;
-  FlatParameters& parameters_;
+  const SynchronizerSite site_;
   const LocalSgdOptions options_;
   uint64_t hash_;
 };

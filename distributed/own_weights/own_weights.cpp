@@ -35,11 +35,7 @@ Cut dense_cut(const FlatParameters& parameters) {
 
 OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& options,
                        std::unique_ptr<WeightExchange> exchange)
-    : communicator_(site.communicator),
-      compute_(site.compute),
-      comm_(site.comm),
-      parameters_(site.parameters),
-      trace_(site.trace),
+    : site_(site),
       options_(options),
       cut_(dense_cut(site.parameters)),
       readiness_(site.parameters, cut_),
@@ -48,10 +44,11 @@ OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& op
       applied_({1}, DType::i64),
       exchange_(std::move(exchange)),
       comm_thread_(site.communicator, site.comm, site.trace) {
-  parameters_.on_grad_ready([this](const Segment& segment) { gradient_ready(segment); });
+  site_.parameters.on_grad_ready(
+      [this](const Segment& segment) { readiness_.complete(segment, site_.compute.stream); });
 }
 
-OwnWeights::~OwnWeights() { parameters_.on_grad_ready({}); }
+OwnWeights::~OwnWeights() { site_.parameters.on_grad_ready({}); }
 
 /// Blocks until the comm thread has done everything that was posted.
 void OwnWeights::wait(const char* what) {
@@ -59,7 +56,7 @@ void OwnWeights::wait(const char* what) {
   comm_thread_.drain();
   const double end = now_us();
   comm_thread_.courier().cost.wait_ms += (end - begin) * 1e-3;
-  trace_.span(Lane::wait, what, begin, end, info_.step);
+  site_.trace.span(Lane::wait, what, begin, end, info_.step);
 }
 
 void OwnWeights::begin(const StepBegin& begin) {
@@ -67,12 +64,13 @@ void OwnWeights::begin(const StepBegin& begin) {
   info_.step = begin.step;
   info_.applied = updates();
   info_.epoch = begin.epoch;
-  info_.rank = communicator_.rank();
-  info_.ranks = info_.summands = communicator_.size();
+  info_.rank = site_.communicator.rank();
+  info_.ranks = info_.summands = site_.communicator.size();
   info_.lr = begin.lr;
-  info_.seed = comm_.seed;
-  comm_thread_.courier().begin(parameters_.parameter_count() * size_of(parameters_.dtype()),
-                               communicator_.size());
+  info_.seed = site_.comm.seed;
+  comm_thread_.courier().begin(
+      site_.parameters.parameter_count() * size_of(site_.parameters.dtype()),
+      site_.communicator.size());
   comm_thread_.post([this] { exchange_->begin(info_, comm_thread_.courier()); });
   wait("begin");
   if (options_.overlap) post_travel();
@@ -80,7 +78,7 @@ void OwnWeights::begin(const StepBegin& begin) {
 
 void OwnWeights::forward_done(const Tensor& loss) {
   loss_ = loss;
-  loss_event_.record(compute_.stream);
+  loss_event_.record(site_.compute.stream);
   if (options_.overlap) post_status();
 }
 
@@ -98,9 +96,9 @@ Outcome OwnWeights::before_update() {
 }
 
 void OwnWeights::after_update() {
-  updated_.record(compute_.stream);
+  updated_.record(site_.compute.stream);
   comm_thread_.post([this] {
-    updated_.wait(comm_.stream);
+    updated_.wait(site_.comm.stream);
     exchange_->after_update(info_, comm_thread_.courier());
     comm_thread_.courier().settle();
   });
@@ -123,7 +121,7 @@ void OwnWeights::check_gradient() {
   const std::vector<int>& all = cut_.buckets.front().dense;
   clip_.measure(all);
   clip_.fetch();
-  compute_.stream.synchronize();
+  site_.compute.stream.synchronize();
   for (const int id : all) {
     if (!clip_.check(id, comm_thread_.courier().cost)) clip_.clear(id);
   }
@@ -131,15 +129,15 @@ void OwnWeights::check_gradient() {
 }
 
 Tensor OwnWeights::consensus() {
-  const Tensor weights = parameters_.trained_weight();
-  if (!mean_.defined()) mean_ = comm_.empty(weights.shape(), weights.dtype());
-  compute_.stream.synchronize();
+  const Tensor weights = site_.parameters.trained_weight();
+  if (!mean_.defined()) mean_ = site_.comm.empty(weights.shape(), weights.dtype());
+  site_.compute.stream.synchronize();
   between_steps([&] {
-    copy(comm_.stream, weights, mean_);
-    comm_.stream.synchronize();
+    copy(site_.comm.stream, weights, mean_);
+    site_.comm.stream.synchronize();
     const Bytes data{mean_.raw(), mean_.bytes()};
-    communicator_.all_reduce({&data, 1}, mean_.dtype(), ReduceOp::sum)->wait();
-    scale(comm_.stream, mean_, 1.0 / communicator_.size());
+    site_.communicator.all_reduce({&data, 1}, mean_.dtype(), ReduceOp::sum)->wait();
+    scale(site_.comm.stream, mean_, 1.0 / site_.communicator.size());
   });
   return mean_;
 }
@@ -148,20 +146,20 @@ double OwnWeights::consensus_distance() {
   const Tensor mean = consensus();
   double sum = 0.0;
   between_steps([&] {
-    const DeviceWords squares(comm_, {1}, DType::f64);
+    const DeviceWords squares(site_.comm, {1}, DType::f64);
     dispatch_float(mean.dtype(), "consensus_distance", [&](auto zero) {
       using T = decltype(zero);
-      parallel_reduce(comm_.stream, mean.numel(),
-                      SquaredDistance<T>{parameters_.weight().data<T>(), mean.data<T>()},
+      parallel_reduce(site_.comm.stream, mean.numel(),
+                      SquaredDistance<T>{site_.parameters.weight().data<T>(), mean.data<T>()},
                       squares.device().data<double>());
     });
-    squares.fetch(comm_.stream);
-    comm_.stream.synchronize();
+    squares.fetch(site_.comm.stream);
+    site_.comm.stream.synchronize();
     sum = *squares.host().data<double>();
     const Bytes data{reinterpret_cast<std::byte*>(&sum), sizeof sum};
-    communicator_.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
+    site_.communicator.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
   });
-  return std::sqrt(sum / communicator_.size());
+  return std::sqrt(sum / site_.communicator.size());
 }
 
 std::vector<SavedState> OwnWeights::state() {

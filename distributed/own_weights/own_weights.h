@@ -60,17 +60,12 @@ class OwnWeights final : public Synchronizer {
   }
 
  private:
-  void gradient_ready(const Segment& segment) { readiness_.complete(segment, compute_.stream); }
   void wait(const char* what);
   void post_travel();
   void post_status();
   void check_gradient();
 
-  Communicator& communicator_;
-  Context& compute_;
-  Context& comm_;
-  FlatParameters& parameters_;
-  Trace& trace_;
+  const SynchronizerSite site_;
   const OwnWeightsOptions options_;
   const Cut cut_;  // one bucket of all segments
   Readiness readiness_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
@@ -59,27 +61,18 @@ std::string listed(const std::vector<size_t>& ranks) {
 using Value = std::optional<std::string>;  // empty: the rank has no value of this name
 
 Value find(const std::vector<NamedValue>& values, const std::string& name) {
-  for (const NamedValue& value : values) {
-    if (value.name == name) return value.value;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find(values, name, &NamedValue::name);
+  return found == values.end() ? Value() : found->value;
 }
 
 /// The number of leading bytes that all values share.
 size_t same_bytes(const std::vector<Value>& values) {
-  const std::string* first = nullptr;
-  size_t same = 0;
+  Value same;
   for (const Value& value : values) {
-    if (!value) continue;
-    if (!first) {
-      first = &*value;
-      same = first->size();
-    }
-    const auto end = first->begin() + static_cast<std::ptrdiff_t>(std::min(same, value->size()));
-    same = static_cast<size_t>(std::mismatch(first->begin(), end, value->begin()).first -
-                               first->begin());
+    if (!same) same = value;
+    if (value) same->erase(std::ranges::mismatch(*same, *value).in1, same->end());
   }
-  return same;
+  return same ? same->size() : 0;
 }
 
 /// The values and their ranks, as "ranks 0, 2-3 have 0.05, rank 1 has 0.5"; `values` is by rank.
@@ -100,22 +93,19 @@ std::string who_has_what(const std::vector<Value>& values) {
   return text;
 }
 
-/// Every name that some rank has, in order of first appearance.
-std::vector<std::string> names_of(std::span<const std::vector<NamedValue>> ranks) {
-  std::vector<std::string> names;
-  for (const std::vector<NamedValue>& values : ranks) {
-    for (const NamedValue& value : values) {
-      if (std::ranges::count(names, value.name) == 0) names.push_back(value.name);
-    }
-  }
-  return names;
-}
+/// What ranks tell of their texts before the texts.
+struct Digest {
+  uint64_t hash = 0;
+  int64_t bytes = 0;
 
-/// The texts of all ranks, by rank, with known sizes `bytes`. Collective.
+  bool operator==(const Digest&) const = default;
+};
+
+/// The texts of all ranks, by rank. Collective.
 std::vector<std::string> gather(Communicator& communicator, const std::string& own,
-                                const std::vector<int64_t>& bytes) {
+                                std::span<const Digest> digests) {
   std::vector<std::string> texts;
-  for (const int64_t size : bytes) texts.emplace_back(static_cast<size_t>(size), '\0');
+  for (const Digest& digest : digests) texts.emplace_back(static_cast<size_t>(digest.bytes), '\0');
   std::vector<Bytes> in;
   for (std::string& text : texts)
     in.push_back({reinterpret_cast<std::byte*>(text.data()), static_cast<int64_t>(text.size())});
@@ -130,7 +120,9 @@ std::vector<std::string> gather(Communicator& communicator, const std::string& o
 std::string disagreement(std::span<const std::vector<NamedValue>> ranks) {
   std::string lines;
   size_t left = 0;
-  for (const std::string& name : names_of(ranks)) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : std::views::join(ranks)) {
+    if (!names.insert(name).second) continue;
     std::vector<Value> values;
     for (const std::vector<NamedValue>& of_rank : ranks) values.push_back(find(of_rank, name));
     if (std::ranges::count(values, values.front()) == std::ssize(values)) continue;
@@ -147,10 +139,6 @@ std::string disagreement(std::span<const std::vector<NamedValue>> ranks) {
 }
 
 void check_agreement(Communicator& communicator, std::span<const NamedValue> values) {
-  struct Digest {
-    uint64_t hash = 0;
-    int64_t bytes = 0;
-  };
   const std::string own = packed(values);
   const Digest digest{hash_text(own), static_cast<int64_t>(own.size())};
   std::vector<Digest> digests(static_cast<size_t>(communicator.size()));
@@ -159,15 +147,11 @@ void check_agreement(Communicator& communicator, std::span<const NamedValue> val
     in.push_back({reinterpret_cast<std::byte*>(&of_rank), sizeof of_rank});
   const ConstBytes out{reinterpret_cast<const std::byte*>(&digest), sizeof digest};
   communicator.all_gather({&out, 1}, in)->wait();
-  const bool same = std::all_of(digests.begin(), digests.end(), [&](const Digest& of_rank) {
-    return of_rank.hash == digest.hash && of_rank.bytes == digest.bytes;
-  });
-  if (same) return;
+  if (std::ranges::count(digests, digest) == std::ssize(digests)) return;
 
-  std::vector<int64_t> bytes;
-  for (const Digest& of_rank : digests) bytes.push_back(of_rank.bytes);
   std::vector<std::vector<NamedValue>> ranks;
-  for (const std::string& text : gather(communicator, own, bytes)) ranks.push_back(unpacked(text));
+  for (const std::string& text : gather(communicator, own, digests))
+    ranks.push_back(unpacked(text));
   if (communicator.rank() == 0) {
     communicator.abort(concat("the ranks of this run differ in", disagreement(ranks),
                               "\nthey would train apart: give all of them the same"));

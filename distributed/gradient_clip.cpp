@@ -16,8 +16,7 @@ double bound_of(const ClipOptions& options, int summands) {
   return given ? options.norm * options.local_factor / n : options.norm / std::sqrt(n);
 }
 
-/// Computes the clipping factor of each range; a range is a segment, and its slot is the segment's
-/// id.
+/// Computes the clipping factor of each range: a segment, with its id as slot.
 struct ClipFactors {
   struct Shared {
     double norm = 0.0;  // set by once(), which g++ 12 does not see

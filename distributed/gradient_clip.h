@@ -1,6 +1,5 @@
-// The check and the clipping of a gradient: each worker's own before encoding, or the mean before
-// the update. The check finds values that are not finite or too large. Belongs to the thread of its
-// context.
+// The check of a gradient for values that are not finite or too large, and its clipping: each
+// worker's own before encoding, or the mean before the update. For the thread of its context.
 #pragma once
 
 #include <map>
@@ -20,8 +19,7 @@ enum class ClipWhere { automatic, local, mean };
 
 struct ClipOptions {
   double norm = 0.0;       // bound of the mean gradient's L2 norm; 0: no clipping
-  bool per_layer = false;  // clip each segment by itself, at bound · sqrt(its share of the
-                           // elements)
+  bool per_layer = false;  // each segment by itself, at bound · sqrt(its share of the elements)
   ClipWhere where = ClipWhere::automatic;  // local: each worker's own gradient, before encoding
   double local_factor = 0.0;  // bound of a worker's own gradient is this · norm; 0: sqrt(workers)
 };
@@ -29,8 +27,7 @@ struct ClipOptions {
 /// A gradient that contains the segments of these parameters.
 struct WholeGradient {
   int64_t elements = 0;
-  double norm = 0.0;  // norm of the measured gradient, or of a worker's share if shares are
-                      // measured
+  double norm = 0.0;  // of what is measured: the gradient, or a worker's share
 };
 
 class GradientClip {

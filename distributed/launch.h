@@ -1,6 +1,5 @@
 // The start of a run's workers: as threads of this process, or as one of the processes that a
-// launcher such as mpirun started together. Also the turns of worker threads, which any thread may
-// use.
+// launcher such as mpirun started together. Also turns of worker threads, for any thread.
 #pragma once
 
 #include <condition_variable>
@@ -18,8 +17,7 @@ namespace wisp {
 struct World {
   int rank = 0;
   int size = 1;
-  int local_rank = 0, neighbours = 1;  // index among the processes of this machine; number of those
-                                       // processes
+  int local_rank = 0, neighbours = 1;  // index among this machine's processes; their number
   /// Whether workers are processes, not threads of this one.
   bool processes() const { return size > 1; }
 };
@@ -57,8 +55,7 @@ class Turns {
 
 struct LaunchOptions {
   int threads = 0;          // OpenMP threads of each worker; 0: its share of the machine's cores
-  bool turns = false;       // one worker computes at a time, so that memory holds one worker's
-                            // activations
+  bool turns = false;       // one worker computes at a time; memory holds its activations only
   LinkSpec link;            // emulated link between threads
   double timeout_s = 60.0;  // longest wait for another worker
 };
@@ -79,8 +76,7 @@ struct Worker {
 void run_workers(int workers, const LaunchOptions& options,
                  const std::function<void(Worker&)>& work);
 
-/// The value of an environment variable; empty if it is not set. No other code reads the
-/// environment.
+/// The value of an environment variable; empty if not set. No other code reads the environment.
 std::string environment(const std::string& name);
 
 }  // namespace wisp

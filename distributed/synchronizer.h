@@ -40,8 +40,7 @@ class Synchronizer {
   virtual void micro_batch_done() {}
   /// Passes the step's local loss, a scalar on the device, after its last forward.
   virtual void forward_done(const Tensor& loss) = 0;
-  /// Waits until the results of all ranks are in the gradient arena. Rethrows a failure of the
-  /// exchange.
+  /// Waits until all ranks' results are in the gradient arena. Rethrows the exchange's failure.
   virtual Outcome before_update() = 0;
   /// Called after the weights were updated. May wait for other ranks.
   virtual void after_update() = 0;

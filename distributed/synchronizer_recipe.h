@@ -63,8 +63,7 @@ struct SynchronizerRecipe {
   // Inputs for a forecast of the exchange.
   std::vector<Method> told;                   // codes whose messages go to each neighbour
   std::vector<int> told_of;                   // indexed by segment: index into `told`, or kDense
-  std::function<double(double epoch)> ratio;  // kept / total for sparse codes; empty if there are
-                                              // none
+  std::function<double(double epoch)> ratio;  // kept / total for sparse codes; empty: none are
   std::vector<double> phases = {0.0};         // epochs at which the ratio changes, from 0
   std::optional<Neighbourhood> neighbourhood;
   int64_t period = 1;  // updates from one exchange to the next
@@ -74,8 +73,7 @@ struct SynchronizerRecipe {
   std::function<std::unique_ptr<Synchronizer>(const SynchronizerSite&)> make;
 };
 
-/// The `keys` whose values differ from their defaults: "a = 1 (FILE:LINE), b = 2"; empty if there
-/// are none.
+/// Those of `keys` whose values differ from their defaults: "a = 1 (FILE:LINE), b = 2".
 inline std::string set_keys(const Config& config, std::initializer_list<std::string_view> keys) {
   std::string set;
   for (const ConfigKey& key : config.keys()) {

@@ -1,6 +1,5 @@
-// Data parallelism for a training loop of one's own. A worker makes one object, which owns all that
-// training needs beside model and data, and calls step() with each loss. It works in f32. Belongs
-// to its worker's thread.
+// Data parallelism in f32 for a training loop of one's own. A worker makes one object, which owns
+// all that training needs beside model and data, and calls step(). Belongs to its worker's thread.
 #pragma once
 
 #include <memory>

@@ -18,9 +18,8 @@ class GradientSquares {
 
   /// Begins a step.
   void begin() { micro_batches_ = 0; }
-  /// Adds a micro-batch that is not the last of its step and is already in the gradient arena. The
-  /// arena is not changed. delta_j is the difference to the arena's previous contents, rounded
-  /// once.
+  /// Adds a micro-batch that is not the last of its step and is already in the gradient arena,
+  /// which does not change. delta_j is the difference to its previous contents, rounded once.
   void add_micro_batch();
   /// Adds the last micro-batch for these segments, whose gradients are complete.
   void finish(const Stream& stream, std::span<const int> segments) const;
@@ -31,8 +30,7 @@ class GradientSquares {
   Context& compute_;
   FlatParameters& parameters_;
   Tensor square_;  // arena of squares; undefined if not wanted
-  Tensor before_;  // copy of the gradient arena after the previous micro-batch; allocated at first
-                   // use
+  Tensor before_;  // the gradient arena after the previous micro-batch; made at first use
   int micro_batches_ = 0;
 };
 

@@ -18,8 +18,7 @@ namespace wisp {
 
 class Probe {
  public:
-  /// With `every` = 0, the object has no memory and does nothing. The arguments outlive this
-  /// object.
+  /// With `every` = 0, the object has no memory and does nothing. The arguments outlive it.
   Probe(Communicator& communicator, Context& context, FlatParameters& parameters,
         UnitExchange& units, int64_t every);
 

@@ -16,8 +16,7 @@
 
 namespace wisp {
 
-/// The part of a call that all ranks must have in common. `bytes` must be equal only in a
-/// reduction.
+/// The part of a call that all ranks must have in common; `bytes` only in a reduction.
 struct CallLabel {
   enum class Kind { all_reduce, all_gather, all_to_all, exchange, barrier };
 
@@ -57,8 +56,7 @@ struct Call {
   std::vector<Bytes> share(int rank, int workers) const;
 };
 
-/// Calls for the functions of Communicator. They throw Error for arguments that are wrong whatever
-/// the other ranks pass.
+/// Calls for the functions of Communicator. Throw Error for what is wrong whatever others pass.
 Call all_reduce_call(std::span<const Bytes> data, DType dtype, ReduceOp op);
 Call all_gather_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers);
 Call all_to_all_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers);
@@ -68,8 +66,7 @@ Call barrier_call(int workers);
 /// Makes the same call to another communicator.
 PendingPtr pass_on(const Call& call, Communicator& communicator);
 
-/// The first of the calls (by rank) that does not fit the others, and the reason. Empty if all
-/// agree.
+/// The first of the calls (by rank) that does not fit the others, and why. Empty if all agree.
 struct Mismatch {
   int rank = 0;
   std::string why;

@@ -61,10 +61,9 @@ class Pending {
   /// Whether wait() would return or throw without blocking for long. A caller that only polls
   /// ready() needs no time limit of its own.
   virtual bool ready() = 0;
-  /// The time for the next call of ready(), on the clock of now_us(). It is the time at which the
-  /// link has carried the bytes, the next look is due, or a late rank exceeds the limit.
-  /// on_progress() may announce it earlier. It is not after now_us() if the collective is ready or
-  /// a rank failed.
+  /// The time for the next call of ready(), on the clock of now_us(): the link has carried the
+  /// bytes, the next look is due, or a late rank exceeds the limit. on_progress() may announce it
+  /// earlier. It is not after now_us() if the collective is ready or a rank failed.
   virtual double ready_at_us() = 0;
   /// Finishes the collective. Throws Error with rank and cause if a rank failed or came too late.
   /// If a collective is dropped without wait(), the others never finish it; abort() tells them why.
@@ -141,8 +140,7 @@ class Communicator {
   /// returned, the previous `notify` is not called.
   virtual void on_progress(std::function<void()> notify) = 0;
   /// Allows slices in `pool`, memory of a device that all ranks share. They are moved in the order
-  /// of `stream`, the rank's stream. Both outlive the calls. Returns false if this is not
-  /// supported.
+  /// of the rank's `stream`. Both outlive the calls. Returns false if this is not supported.
   virtual bool move_devices(const Stream&, const MemoryPool&) { return false; }
 };
 

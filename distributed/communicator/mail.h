@@ -20,8 +20,7 @@ class Mail {
   Mail(Call call, int rank, int workers) : call_(std::move(call)), rank_(rank), workers_(workers) {}
 
   const CallLabel& label() const { return call_.label; }
-  /// Number of rounds in which every rank writes to every other: 2 for all_reduce (the shares, then
-  /// their sums), else 1.
+  /// Rounds in which every rank writes to every other: in a reduction the shares, then their sums.
   int rounds() const { return call_.label.reduces() ? 2 : 1; }
   /// Whether all peers get the same message.
   bool same_for_all(int round) const;

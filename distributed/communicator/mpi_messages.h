@@ -24,8 +24,8 @@ constexpr int message_tag(int generation, int64_t round) {
 
 class MpiMessages {
  public:
-  /// The messages among `group` travel in `comm`, whose ranks are those of `peers`. `peers` must
-  /// live as long.
+  /// The messages among `group` travel in `comm`, whose ranks are those of `peers`, which outlives
+  /// this object.
   MpiMessages(const MpiPeers& peers, MPI_Comm comm, Roster group);
 
   /// Begins a round after the one before has ended. All ranks give the same number `round`, another

@@ -9,8 +9,7 @@
 namespace wisp {
 namespace {
 
-/// Compares the slices from a rank with those that the call expects. Returns the difference; empty
-/// if there is none.
+/// The difference of the slices from a rank to those that the call expects; empty if none.
 std::string notice_mismatch(const Call& call, int from, const Notice& notice) {
   const std::vector<int64_t> expected = sizes_of(call.from(from));
   std::vector<int64_t> sent = expected;  // expected sizes, for slices without a named size

@@ -15,8 +15,8 @@ struct Place {
 
   static Place own();
   bool same_machine(const Place& other) const { return boot == other.boot && host == other.host; }
-  /// Whether this process is known to have ended. False on another machine or in another container,
-  /// where it cannot be seen.
+  /// Whether this process is known to have ended. False where it cannot be seen: on another machine
+  /// or in another container.
   bool deserted(const Place& seen_from) const;
 };
 

@@ -1,5 +1,4 @@
-// The arithmetic of reductions. Threads, processes and devices share it, and therefore give the
-// same bits. Any thread.
+// The arithmetic of reductions, the same bits by threads, processes and on devices. Any thread.
 #pragma once
 
 #include <span>
@@ -9,8 +8,8 @@
 
 namespace wisp {
 
-/// The type in which elements of T are summed: unsigned for integers, so that overflow is defined;
-/// f32 for f16 and bf16.
+/// The type in which elements of T are summed: unsigned for integers (overflow is defined), f32 for
+/// f16 and bf16.
 template <class T>
 using SumOf =
     typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
@@ -43,9 +42,8 @@ auto dispatch_reduced(DType dtype, const Visit& visit) {
   return visit(uint32_t{});
 }
 
-/// into[i] = op over source[i] of all sources, in their order, for n elements of host memory. f16
-/// and bf16 are summed in f32 and rounded once; integer sums wrap; max keeps a NaN. `into` may be
-/// one of the sources.
+/// into[i] = op over source[i] of all sources, in their order, for n elements of host memory. Sums
+/// are rounded once, those of integers wrap; max keeps a NaN. `into` may be one of the sources.
 void reduce_elements(std::span<const std::byte* const> sources, std::byte* into, int64_t n,
                      DType dtype, ReduceOp op);
 

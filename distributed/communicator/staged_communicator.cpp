@@ -79,8 +79,7 @@ void StagedCommunicator::settle() noexcept {
   }
 }
 
-/// Registers a slice. A slice that is sent and received, or sent to its own rank, is registered
-/// once.
+/// Registers a slice; once if it is sent and received, or sent to its own rank.
 size_t StagedCommunicator::place(const ConstBytes& data, bool sent, bool received) {
   if (data.bytes == 0 || !pool_.holds(data.data)) return kOfHost;
   auto* device = const_cast<std::byte*>(data.data);  // data that is only sent is only read

@@ -1,7 +1,7 @@
 // Collectives on device memory by a communicator that handles host memory only. Sent data is copied
 // to pinned memory, then the host's collective begins; at the end, received data is copied to the
-// device. Slices in host memory travel without a copy. One collective at a time. Used by its rank's
-// comm thread.
+// device. Slices in host memory are not copied. One collective at a time. For its rank's comm
+// thread.
 #pragma once
 
 #include <vector>

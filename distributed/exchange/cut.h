@@ -47,8 +47,7 @@ struct Cut {
   std::vector<CutUnit> units;
   std::vector<Bucket> buckets;
   int64_t bucket_bytes = 0;  // raw bytes at which buckets closed; 0: one segment per bucket
-  uint64_t hash = 0;  // hash of names, shapes, methods and borders; compared between ranks, and
-                      // stored with state
+  uint64_t hash = 0;  // of names, shapes, methods, borders; ranks compare it, and state keeps it
 };
 
 constexpr int kDense = -1;

@@ -38,8 +38,7 @@ class ExchangeScheduler {
     int units = 0;                      // items 0 to units - 1
     int all = 0;                        // units and dense parts of buckets
     std::span<const int> item_of = {};  // indexed by segment; read for dense segments of slots
-    /// Items that must be measured before the first is prepared: clipping may need the norm of the
-    /// whole gradient.
+    /// Items to measure before the first is prepared: clipping may need the whole gradient's norm.
     int measured_first = 0;
     /// Whether items are measured, too, while the next slot lacks none.
     bool ahead = true;

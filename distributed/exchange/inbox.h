@@ -1,6 +1,5 @@
 // The mailbox of a comm thread: items that became ready on the compute thread, and a bell that
-// peers and links ring when a collective may have progressed. Any thread may post and ring; one
-// thread takes and waits.
+// rings when a collective may have progressed. Any thread may post and ring; one takes and waits.
 #pragma once
 
 #include <algorithm>
@@ -49,15 +48,13 @@ class Inbox {
     items_.pop_front();
     return item;
   }
-  /// Number of posts and rings so far. Read it before you look for work, then wait for it to
-  /// change.
+  /// Number of posts and rings so far. Read it, look for work, then wait for it to change.
   uint64_t events() {
     std::lock_guard lock(mutex_);
     return events_;
   }
-  /// Waits until events() differs from `seen`, or until the time `until_us` on the clock of
-  /// now_us(). The limit is a time, because an interval would be too long after the process was
-  /// stopped.
+  /// Waits until events() differs from `seen`, or until `until_us` on the clock of now_us(): an
+  /// interval would be too long after the process was stopped.
   void wait(uint64_t seen, double until_us = std::numeric_limits<double>::infinity()) {
     std::unique_lock lock(mutex_);
     while (!closed_ && events_ == seen) {

@@ -12,9 +12,8 @@ namespace wisp {
 /// or none if it sends nothing in this round.
 int outlet_count(const Message& message, int workers);
 
-/// Whether `rank`, the owner of this message, receives the payload of rank `from`, which may be
-/// itself. A summed message has no sender. `neighbours`, ascending, are the rank's peers for
-/// Collective::neighbours.
+/// Whether `rank`, the owner of this message, receives the payload of rank `from`, perhaps itself.
+/// A sum has no sender. `neighbours`, ascending, are the rank's for Collective::neighbours.
 bool hears(const Message& message, int rank, int from, std::span<const int> neighbours = {});
 
 /// Index of the sender's outlet whose payload `rank` receives.
@@ -32,9 +31,8 @@ double bytes_on_wire(Collective kind, double bytes, int workers);
 /// Bytes that a rank sends for its messages, including sizes and headers.
 double bytes_on_wire(std::span<const Message> messages, int workers);
 
-/// The guard against compression that costs more than it saves: whether these messages, with sizes
-/// and headers, send more than a dense all-reduce of `raw_bytes`. Counts as if the unit had its
-/// slots to itself.
+/// The guard against compression that costs more than it saves: whether these messages, each with
+/// its own size and header, send more than a dense all-reduce of `raw_bytes`.
 bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers);
 
 }  // namespace wisp

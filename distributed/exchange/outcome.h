@@ -3,8 +3,7 @@
 
 namespace wisp {
 
-/// Equal on all ranks: apply the update; skip it; or apply it and end the run, because a rank asked
-/// to stop.
+/// Equal on all ranks. stop: apply the update and end the run, because a rank asked to stop.
 enum class Outcome { applied, skipped, stop };
 
 }  // namespace wisp

@@ -1,6 +1,5 @@
 // A count of the complete gradients of a step, per item; an item is a unit, or the dense segments
-// of a bucket. The compute thread counts. The comm thread waits for an item's event once it is told
-// that the item is complete.
+// of a bucket. The compute thread counts. The comm thread waits for the events of complete items.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,5 @@
 // The slots of a step in total order: what travels together. Pure arithmetic on the cut and the
-// methods' messages. Every rank computes the same slots, so timing does not change the order on the
-// wire. Any thread.
+// methods' messages, the same on every rank, so timing changes no order on the wire. Any thread.
 #pragma once
 
 #include <span>

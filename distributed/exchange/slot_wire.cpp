@@ -77,8 +77,7 @@ bool SlotWire::open(const Slot& slot, std::span<const UnitRounds> rounds, int64_
   list_sources(slot.message);
   list_offered();
   if (slot.message.kind == Collective::all_reduce) {
-    // A piece begins at a multiple of `workers` elements, so that all pieces together send as much
-    // as the whole would.
+    // A piece begins at a multiple of `workers` elements: all together send as much as the whole.
     reduction_.cut(open_.offered, piece_bytes_, size_of(slot.message.dtype) * communicator_.size());
     encoded_bytes_ = reduction_.bytes();
   }

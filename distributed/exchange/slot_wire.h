@@ -24,9 +24,8 @@ class SlotWire {
   /// Grows the receive memory to the largest slot.
   void fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds);
 
-  /// Makes `slot` the current one, after its units were encoded in the order of the stream. The
-  /// slot must not change until it is complete and decoded. Seals the payloads. Returns whether the
-  /// slot has headers.
+  /// Makes `slot` the current one, after its units were encoded in the order of the stream. It must
+  /// not change until it is decoded. Seals the payloads. Returns whether the slot has headers.
   bool open(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step);
   /// Starts the current slot. A slot of Collective::none is complete at once.
   void start();
@@ -34,11 +33,10 @@ class SlotWire {
   /// The collective of the current phase.
   Pending& pending() { return *pending_; }
   /// Finishes the current phase; blocks if it is not ready. Returns true if all data has arrived,
-  /// in the order of the stream, and false if another phase has started: the data after the sizes,
-  /// or the next piece.
+  /// in the order of the stream, and false if another phase (the data, the next piece) has started.
   bool advance();
-  /// Computes the values that check() compares, after advance() returned true. Returns false if
-  /// there is nothing to check.
+  /// Computes what check() compares, after advance() returned true. Returns false if that is
+  /// nothing.
   bool inspect();
   /// Checks the values of inspect(), which the stream must have passed. Throws Error with step,
   /// bucket and sender if the received data is not what was sent.

@@ -9,8 +9,7 @@
 namespace wisp {
 namespace {
 
-/// Hash of the sizes of messages and pieces. Reduced messages have no header, so ranks whose sizes
-/// differ find it out here.
+/// Hash of the sizes of messages and pieces, as reduced messages have no header that tells them.
 uint64_t hash_sizes(std::span<const UnitRounds> units, int64_t piece_bytes, uint64_t seed) {
   seed = hash_number(static_cast<uint64_t>(piece_bytes), seed);
   for (const UnitRounds& unit : units) {
@@ -93,8 +92,7 @@ int StepPlan::compressed_units() const {
   return static_cast<int>(std::ranges::count(rounds_, true, &UnitRounds::compressed));
 }
 
-/// Number of workers that engaged the unit. Its segments can differ only after a checkpoint of
-/// another cut.
+/// Number of workers that engaged the unit. Segments can differ after a checkpoint of another cut.
 int64_t StepPlan::engaged_workers(const CutUnit& unit) const {
   const int64_t* engaged = engaged_.data<int64_t>();
   const int first = unit.segments.front();

@@ -30,13 +30,11 @@ class UnitExchange {
   const UnitMemory& memory() const { return memory_; }
   const StepPlan& step_plan() const { return step_plan_; }
 
-  /// Begins a step: plans it, and fits the memory to the plan. No callback of the previous step may
-  /// be outstanding.
+  /// Plans a step and fits the memory. No callback of the step before may be outstanding.
   void begin(const StepInfo& info, ExchangeScheduler::Items items);
 
-  /// Encodes a unit's round into its outlets, in the order of the stream. When the unit is
-  /// compressed for the first time after updates without its compressor, the compressor first takes
-  /// over the momentum.
+  /// Encodes a unit's round into its outlets, in the order of the stream. A unit that is compressed
+  /// for the first time, after updates without its compressor, first takes over the momentum.
   void encode(int unit, int round, Courier& courier);
   /// Marks that a unit travels dense. If it was compressed before, its compressor gives back the
   /// momentum and adds its residual to the gradient, in the order of the stream.
@@ -51,8 +49,8 @@ class UnitExchange {
   /// Ends the step, after run(). check() is called when the stream has passed the last decode; with
   /// a device, the next step waits for that.
   void end(Courier& courier);
-  /// Throws Error with step, unit and sender if a payload was malformed. Call it when the stream
-  /// has passed end().
+  /// Throws Error with step, unit and sender if a payload was malformed, once the stream passed
+  /// end().
   void check() const;
 
  private:

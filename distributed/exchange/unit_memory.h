@@ -15,9 +15,8 @@ namespace wisp {
 
 class UnitMemory {
  public:
-  /// Makes the state that `compressors` (by method) declare for the units of `cut`, zeroed:
-  /// per-element state as arenas of `parameters`, other state per unit. The arguments outlive this
-  /// object.
+  /// Makes the state that `compressors` (by method) declare for the units of `cut`, zeroed: arenas
+  /// of `parameters` if per element, else state per unit. The arguments outlive this object.
   UnitMemory(Context& context, FlatParameters& parameters, const Cut& cut,
              std::span<Compressor* const> compressors, int rank, int workers);
 

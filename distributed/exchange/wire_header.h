@@ -1,6 +1,5 @@
 // The header in front of a slot's payloads to one destination: 16 bytes with format, step, slot and
-// a checksum of the payloads (docs/wire_format.md). Written and checked in the order of a stream.
-// Used by the comm thread.
+// a checksum (docs/wire_format.md). Written and checked in a stream's order. For the comm thread.
 #pragma once
 
 #include <bit>

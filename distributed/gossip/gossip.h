@@ -23,8 +23,7 @@ struct GossipOptions {
 
 class Gossip final : public WeightExchange {
  public:
-  /// `code_of[id]` is each segment's index into `codes`. The references in `site` outlive this
-  /// object.
+  /// `code_of[id]` is each segment's index into `codes`. The references in `site` outlive it.
   Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> method,
          std::shared_ptr<const Mixing> mixing, std::span<const std::shared_ptr<const Code>> codes,
          const std::vector<int>& code_of, const GossipOptions& options);

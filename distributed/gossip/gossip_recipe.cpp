@@ -1,5 +1,4 @@
-// The gossip methods by name: binds their keys, makes the graph and the codes, and writes notes for
-// the user.
+// The gossip methods by name: binds their keys, makes graph and codes, writes notes for the user.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -104,8 +103,7 @@ Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
 /// The preference of a method for a code with a choice: an unbiased result, or a small error.
 enum class Wants { mean, contraction };
 
-/// Makes a method for codes of which the strongest keeps `share`, if known; `drawn`: of drawn
-/// elements.
+/// Makes a method for codes of which the strongest keeps `share`, if known, perhaps `drawn`.
 using MakeMethod =
     std::function<std::unique_ptr<GossipMethod>(std::optional<double> share, bool drawn)>;
 

@@ -15,8 +15,7 @@
 namespace wisp {
 namespace {
 
-/// Eigenvalues of the symmetric n x n matrix `a`, descending, by Jacobi rotations (Golub & Van
-/// Loan, section 8.5).
+/// Descending eigenvalues of a symmetric n x n matrix, by Jacobi rotations (Golub & Van Loan, 8.5).
 std::vector<double> eigenvalues(std::vector<double> a, int n) {
   const auto at = [&](int i, int j) -> double& { return a[static_cast<size_t>(i * n + j)]; };
   for (int sweep = 0; sweep < 64; ++sweep) {

@@ -24,8 +24,7 @@ class Mixing {
   /// The largest number of neighbours of a worker.
   int degree() const;
   double weight(int i, int j) const;
-  /// The spectral gap, 1 - |second largest eigenvalue|, in [0, 1]. The workers agree faster the
-  /// larger it is.
+  /// 1 - |second largest eigenvalue|, in [0, 1]. The workers agree faster the larger it is.
   double spectral_gap() const;
   /// ‖I - W‖₂, in [0, 2].
   double distance_from_identity() const;

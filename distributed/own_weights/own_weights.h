@@ -1,7 +1,6 @@
-// The synchronizer of workers that each update their own weights by their own gradient. Optimizer,
-// momentum, clipping and weight decay are local. A WeightExchange keeps the weights together,
-// during forward and backward or after the update. The compute thread makes the calls; the object
-// owns the comm thread.
+// The synchronizer of workers that each update their own weights by their own gradient: optimizer,
+// clipping and weight decay are local. A WeightExchange keeps the weights together, beside forward
+// and backward or after the update. The compute thread calls; the object owns the comm thread.
 #pragma once
 
 #include <memory>
@@ -23,8 +22,7 @@ class WeightExchange {
   virtual void begin(const StepInfo&, Courier&) {}
   /// Called during forward and backward, which read the weights. Must not change the weights.
   virtual void travel(const StepInfo&, Courier&) {}
-  /// Called after the optimizer's update; the next step waits for it. `info.applied` counts this
-  /// update.
+  /// Called after the optimizer's update, which `info.applied` counts; the next step waits for it.
   virtual void after_update(const StepInfo&, Courier&) {}
 
   /// Hash of the exchange's plan, which ranks compare in the status.

@@ -11,7 +11,6 @@
 
 namespace wisp {
 
-/// A compressor with the name and scope that the configuration gave it.
 struct Method {
   std::string name;
   std::unique_ptr<Compressor> compressor;

@@ -169,10 +169,15 @@ void ThreadMeetings::move_shares(Lock& lock, Meeting& meeting, const Roster& ros
     ++meeting.moving;
     lock.unlock();
     std::string failure;
-    if (meeting.on_device) {
-      failure = submit_share(*stream, meeting, share);
-    } else {
-      move_share(meeting.calls, share);
+    try {
+      if (meeting.on_device) {
+        move_device_share(*stream, meeting.calls, share);
+        meeting.moved_on_device[static_cast<size_t>(share)].record(*stream);
+      } else {
+        move_share(meeting.calls, share);
+      }
+    } catch (const std::exception& error) {
+      failure = error.what();
     }
     lock.lock();
     if (!failure.empty()) fail(roster.in_run(), failure);
@@ -183,28 +188,11 @@ void ThreadMeetings::move_shares(Lock& lock, Meeting& meeting, const Roster& ros
   }
 }
 
-/// Submits the movement of a share to `stream`. Returns the reason if that failed, else empty.
-std::string ThreadMeetings::submit_share(const Stream& stream, Meeting& meeting, int share) {
-  try {
-    move_device_share(stream, meeting.calls, share);
-    meeting.moved_on_device[static_cast<size_t>(share)].record(stream);
-  } catch (const std::exception& failure) {
-    return failure.what();
-  }
-  return {};
-}
-
 /// Ends a rank's part. In an unfinished meeting, waits for shares that still move in its memory.
 void ThreadMeetings::leave(Lock& lock, Meeting& meeting, int rank) {
-  if (!meeting.done()) {
-    meeting.deserter = rank;
-    changed_.wait(lock, [&] { return meeting.moving == 0; });
-    settle(meeting);
-  }
-}
-
-/// Waits until devices have moved the submitted shares.
-void ThreadMeetings::settle(const Meeting& meeting) noexcept {
+  if (meeting.done()) return;
+  meeting.deserter = rank;
+  changed_.wait(lock, [&] { return meeting.moving == 0; });
   if (!meeting.on_device) return;
   for (const Event& moved : meeting.moved_on_device) {
     try {

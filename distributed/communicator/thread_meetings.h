@@ -105,9 +105,7 @@ class ThreadMeetings {
   bool carry_out(Lock& lock, Meeting& meeting, const Roster& roster, const Stream* stream,
                  Deadline& deadline);
   void move_shares(Lock& lock, Meeting& meeting, const Roster& roster, const Stream* stream);
-  static std::string submit_share(const Stream& stream, Meeting& meeting, int share);
   void leave(Lock& lock, Meeting& meeting, int rank);
-  static void settle(const Meeting& meeting) noexcept;
   void notify(int rank);
   void notify_all_but(int rank);
   static std::string missing(const Meeting& meeting, const Roster& roster);

@@ -116,8 +116,6 @@ void SlotWire::list_offered() {
   open_.own = outlet_for(slot.message, communicator_.rank()) * units();
 }
 
-void SlotWire::start() { pending_ = next_phase(); }
-
 bool SlotWire::advance() {
   const Transfer phase = pending_->wait();
   pending_.reset();

@@ -28,7 +28,7 @@ class SlotWire {
   /// not change until it is decoded. Seals the payloads. Returns whether the slot has headers.
   bool open(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step);
   /// Starts the current slot. A slot of Collective::none is complete at once.
-  void start();
+  void start() { pending_ = next_phase(); }
   bool active() const { return pending_ != nullptr; }
   /// The collective of the current phase.
   Pending& pending() { return *pending_; }

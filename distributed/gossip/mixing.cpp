@@ -175,8 +175,6 @@ double Mixing::spectral_gap() const {
   return 1.0 - std::max(std::abs(eigenvalues_[1]), std::abs(eigenvalues_.back()));
 }
 
-double Mixing::distance_from_identity() const { return 1.0 - eigenvalues_.back(); }
-
 std::string Mixing::describe() const {
   return fmt::format("{} of {} workers, degree {}, spectral gap {:.3g}", name_, workers_, degree(),
                      spectral_gap());

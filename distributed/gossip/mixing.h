@@ -27,7 +27,7 @@ class Mixing {
   /// 1 - |second largest eigenvalue|, in [0, 1]. The workers agree faster the larger it is.
   double spectral_gap() const;
   /// ‖I - W‖₂, in [0, 2].
-  double distance_from_identity() const;
+  double distance_from_identity() const { return 1.0 - eigenvalues_.back(); }
   /// A description such as "ring of 4 workers, degree 2, spectral gap 0.667".
   std::string describe() const;
   /// A hash that is equal for equal matrices.

@@ -347,9 +347,9 @@ void CpuNorms::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, co
   if (x.dtype() == DType::f64)
     return reference_.batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx, d_residual,
                                     d_gamma, d_beta);
-  const GradSlot to_x = slot_or_none(dx), to_gamma = slot_or_none(d_gamma),
-                 to_beta = slot_or_none(d_beta);
-  const GradSlot to_residual = slot_or_none(spec.residual ? d_residual : nullptr);
+  if (!spec.residual) d_residual = nullptr;
+  const GradSlot to_x = slot_or_none(dx), to_residual = slot_or_none(d_residual);
+  const GradSlot to_gamma = slot_or_none(d_gamma), to_beta = slot_or_none(d_beta);
   submit_narrow(stream, x, [=, this](auto zero) {
     using T = decltype(zero);
     const BackwardArguments<T> arguments{x.data<T>(),

@@ -202,7 +202,8 @@ class ReferenceBackend final : public Backend,
                   const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
                   Tensor& y, Tensor& /*no_mask*/) override {
-    submit(stream, x, "batch_norm", [=, added = spec.residual ? *residual : Tensor()](auto zero) {
+    const Tensor added = spec.residual ? *residual : Tensor();
+    submit(stream, x, "batch_norm", [=](auto zero) {
       using T = decltype(zero);
       const ReferenceSource<T> input(x), add(added);
       const Target<T> output({y});
@@ -223,38 +224,37 @@ class ReferenceBackend final : public Backend,
   void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                        const Tensor& gamma, const Tensor& beta, const Tensor* residual,
                        const Tensor& running_mean, const Tensor& running_var, Tensor& y) override {
-    submit(stream, x, "batch_norm_eval",
-           [=, added = spec.residual ? *residual : Tensor()](auto zero) {
-             using T = decltype(zero);
-             const ReferenceSource<T> input(x), add(added);
-             const Target<T> output({y});
+    const Tensor added = spec.residual ? *residual : Tensor();
+    submit(stream, x, "batch_norm_eval", [=](auto zero) {
+      using T = decltype(zero);
+      const ReferenceSource<T> input(x), add(added);
+      const Target<T> output({y});
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
-             for (int64_t c = 0; c < spec.channels; ++c) {
-               const auto variance = static_cast<double>(running_var.data<T>()[c]);
-               normalise_channel(spec, input.data(), add.data(), running_mean.data<T>()[c],
-                                 static_cast<T>(inverse_deviation(variance, spec.epsilon)),
-                                 gamma.data<T>()[c], beta.data<T>()[c], c, output.data());
-             }
-           });
+      for (int64_t c = 0; c < spec.channels; ++c) {
+        const auto variance = static_cast<double>(running_var.data<T>()[c]);
+        normalise_channel(spec, input.data(), add.data(), running_mean.data<T>()[c],
+                          static_cast<T>(inverse_deviation(variance, spec.epsilon)),
+                          gamma.data<T>()[c], beta.data<T>()[c], c, output.data());
+      }
+    });
   }
 
   void batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                      const Tensor& y, const Tensor& dy, const Tensor& gamma, const Tensor& mean,
                      const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
                      GradSlot* d_beta) override {
-    submit(stream, x, "batch_norm_dx",
-           [=, dx_slot = slot_or_none(dx), residual_slot = slot_or_none(d_residual),
-            gamma_slot = slot_or_none(d_gamma), beta_slot = slot_or_none(d_beta)](auto zero) {
-             using T = decltype(zero);
-             const BatchNormGradients<T> out{Target<T>(dx_slot), Target<T>(residual_slot),
-                                             Target<T>(gamma_slot), Target<T>(beta_slot)};
-             const ReferenceSource<T> input(x), gradient(dy), outputs(spec.relu ? y : Tensor());
+    const GradSlot to_x = slot_or_none(dx), to_residual = slot_or_none(d_residual);
+    const GradSlot to_gamma = slot_or_none(d_gamma), to_beta = slot_or_none(d_beta);
+    submit(stream, x, "batch_norm_dx", [=](auto zero) {
+      using T = decltype(zero);
+      const BatchNormGradients<T> out{Target<T>(to_x), Target<T>(to_residual), Target<T>(to_gamma),
+                                      Target<T>(to_beta)};
+      const ReferenceSource<T> input(x), gradient(dy), outputs(spec.relu ? y : Tensor());
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
-             for (int64_t c = 0; c < spec.channels; ++c)
-               batch_norm_dx_channel(spec, input.data(), outputs.data(), gradient.data(),
-                                     gamma.data<T>()[c], mean.data<T>()[c], inv_std.data<T>()[c], c,
-                                     out);
-           });
+      for (int64_t c = 0; c < spec.channels; ++c)
+        batch_norm_dx_channel(spec, input.data(), outputs.data(), gradient.data(),
+                              gamma.data<T>()[c], mean.data<T>()[c], inv_std.data<T>()[c], c, out);
+    });
   }
 
   int64_t rnn_saved_bytes(const RnnSpec& spec, DType activations) const override {
@@ -268,7 +268,8 @@ class ReferenceBackend final : public Backend,
   void rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
            std::span<const RnnWeights> weights, const RnnState& before, Tensor& y, RnnState& after,
            Tensor& saved) override {
-    submit(stream, x, "rnn", [=, layers = copy_of(weights)](auto zero) {
+    const std::vector layers(weights.begin(), weights.end());
+    submit(stream, x, "rnn", [=](auto zero) {
       using T = decltype(zero);
       const ReferenceSource<T> input(x), h_before(before.h), c_before(before.c);
       const Target<T> output({y}), h_after({after.h}), c_after({after.c});
@@ -292,30 +293,34 @@ class ReferenceBackend final : public Backend,
   void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
               GradSlot* dx) override {
-    submit(
-        stream, y, "rnn_dx", [=, layers = copy_of(weights), dx_slot = slot_or_none(dx)](auto zero) {
-          using T = decltype(zero);
-          const ReferenceSource<T> output(y), gradient(dy), h_before(before.h), c_before(before.c);
-          const Target<T> into(dx_slot);
-          for (int64_t d = 0; d < spec.directions; ++d) {
-            const RnnFactors<T> factors(layers[static_cast<size_t>(d)], y);
-            const auto kept = ReferenceRnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
-            rnn_gate_gradients(spec, d, output.data(), gradient.data(), factors, h_before.data(),
-                               c_before.data(), kept);
-            if (into.data())
-              rnn_input_gradient(spec, factors, kept, dx_slot.accumulate || d > 0, into.data());
-          }
-        });
+    const std::vector layers(weights.begin(), weights.end());
+    const GradSlot dx_slot = slot_or_none(dx);
+    submit(stream, y, "rnn_dx", [=](auto zero) {
+      using T = decltype(zero);
+      const ReferenceSource<T> output(y), gradient(dy), h_before(before.h), c_before(before.c);
+      const Target<T> into(dx_slot);
+      for (int64_t d = 0; d < spec.directions; ++d) {
+        const RnnFactors<T> factors(layers[static_cast<size_t>(d)], y);
+        const auto kept = ReferenceRnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
+        rnn_gate_gradients(spec, d, output.data(), gradient.data(), factors, h_before.data(),
+                           c_before.data(), kept);
+        if (into.data())
+          rnn_input_gradient(spec, factors, kept, dx_slot.accumulate || d > 0, into.data());
+      }
+    });
   }
 
   void rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x, const Tensor& y,
               const RnnState& before, const Tensor& saved,
               std::span<const RnnGradients> gradients) override {
-    submit(stream, x, "rnn_dw", [=, slots = copy_of(gradients)](auto zero) {
+    const std::vector slots(gradients.begin(), gradients.end());
+    submit(stream, x, "rnn_dw", [=](auto zero) {
       using T = decltype(zero);
       const ReferenceSource<T> input(x), output(y), h_before(before.h);
       for (int64_t d = 0; d < spec.directions; ++d) {
-        const RnnWeightTargets<T> into(slots[static_cast<size_t>(d)]);
+        const RnnGradients& slot = slots[static_cast<size_t>(d)];
+        const RnnWeightTargets<T> into{Target<T>(slot.input), Target<T>(slot.recurrent),
+                                       Target<T>(slot.input_bias), Target<T>(slot.recurrent_bias)};
         const auto kept = ReferenceRnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
         rnn_weight_gradients(spec, d, input.data(), output.data(), h_before.data(), kept, into);
       }
@@ -323,11 +328,6 @@ class ReferenceBackend final : public Backend,
   }
 
  private:
-  template <class T>
-  static std::vector<T> copy_of(std::span<const T> values) {
-    return {values.begin(), values.end()};
-  }
-
   /// Submits op(T{}), where T is the compute type of `like`.
   template <class Op>
   static void submit(const Stream& stream, const Tensor& like, const char* name, Op op) {

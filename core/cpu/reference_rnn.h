@@ -28,67 +28,29 @@ struct ReferenceRnnKept {
   }
 };
 
-/// One direction of a layer: its reading order and the state before each position.
+/// One direction of a layer: its positions in reading order, and the state before each.
 template <class T>
-class RnnWalk {
- public:
-  RnnWalk(const RnnSpec& spec, int64_t direction) : s(spec), direction_(direction) {
-    int64_t row = 0;
-    for (const int64_t rows : s.rows) {
-      first_.push_back(row);
-      row += rows;
-    }
-  }
+struct RnnWalk {
+  RnnWalk(const RnnSpec& spec, int64_t of)
+      : s(spec), direction(of), positions(positions_of(spec, of)) {}
 
-  /// Calls visit(position) in reading order; back() in reverse.
-  template <class Visit>
-  void forward(const Visit& visit) const {
-    const auto positions = std::ssize(s.rows);
-    for (int64_t i = 0; i < positions; ++i) visit(direction_ == 0 ? i : positions - 1 - i);
-  }
-  template <class Visit>
-  void back(const Visit& visit) const {
-    const auto positions = std::ssize(s.rows);
-    for (int64_t i = 0; i < positions; ++i) visit(direction_ == 0 ? positions - 1 - i : i);
-  }
-
-  int64_t rows(int64_t position) const { return s.rows[static_cast<size_t>(position)]; }
-  int64_t row(int64_t position, int64_t sequence) const {
-    return first_[static_cast<size_t>(position)] + sequence;
-  }
-  /// The row read before this one, or -1.
-  int64_t before(int64_t position, int64_t sequence) const {
-    const int64_t other = direction_ == 0 ? position - 1 : position + 1;
-    if (other < 0 || other == std::ssize(s.rows) || sequence >= rows(other)) return -1;
-    return row(other, sequence);
-  }
-  /// Element `unit` of the state before a position. It comes from `values` (rows, width) at
-  /// `column`, or from `start` (directions, sequences, H); a null `start` is zero.
-  T state(const T* values, int64_t width, int64_t column, const T* start, int64_t position,
+  /// Element `unit` of a sequence's state before a position. It comes from `values` (rows, width)
+  /// at `column`, or from `start` (directions, sequences, H); a null `start` is zero.
+  T state(const T* values, int64_t width, int64_t column, const T* start, const RnnPosition& at,
           int64_t sequence, int64_t unit) const {
-    const int64_t earlier = before(position, sequence);
-    if (earlier >= 0) return values[earlier * width + column + unit];
-    return start ? start[(direction_ * s.sequences() + sequence) * s.hidden + unit] : T(0);
+    if (sequence < at.earlier_rows) return values[(at.earlier + sequence) * width + column + unit];
+    return start ? start[(direction * s.sequences() + sequence) * s.hidden + unit] : T(0);
   }
-  T h(const T* y, const T* start, int64_t position, int64_t sequence, int64_t unit) const {
-    return state(y, s.directions * s.hidden, direction_ * s.hidden, start, position, sequence,
-                 unit);
+  T h(const T* y, const T* start, const RnnPosition& at, int64_t sequence, int64_t unit) const {
+    return state(y, s.directions * s.hidden, direction * s.hidden, start, at, sequence, unit);
   }
-  T c(const T* kept, const T* start, int64_t position, int64_t sequence, int64_t unit) const {
-    return state(kept, s.hidden, 0, start, position, sequence, unit);
-  }
-  /// The last position that is read of a sequence.
-  int64_t last_position(int64_t sequence) const {
-    if (direction_ != 0) return 0;
-    int64_t last = 0;
-    while (last + 1 < std::ssize(s.rows) && rows(last + 1) > sequence) ++last;
-    return last;
+  T c(const T* kept, const T* start, const RnnPosition& at, int64_t sequence, int64_t unit) const {
+    return state(kept, s.hidden, 0, start, at, sequence, unit);
   }
 
- private:
   const RnnSpec& s;
-  const int64_t direction_;
-  std::vector<int64_t> first_;
+  const int64_t direction;
+  const std::vector<RnnPosition> positions;
 };
 
 template <class T>
@@ -114,11 +76,11 @@ void rnn_forward(const RnnSpec& s, int64_t direction, const T* x, const RnnFacto
                  const ReferenceRnnKept<T>& kept, T* y) {
   const RnnWalk<T> walk(s, direction);
   const int64_t H = s.hidden, G = s.gates();
-  walk.forward([&](int64_t t) {
-#pragma omp parallel for schedule(static) if (walk.rows(t) * G * H * (H + s.inputs) >= 1 << 17)
+  for (const RnnPosition& at : walk.positions) {
+#pragma omp parallel for schedule(static) if (at.rows * G * H * (H + s.inputs) >= 1 << 17)
     for (int64_t unit = 0; unit < H; ++unit) {
-      for (int64_t n = 0; n < walk.rows(t); ++n) {
-        const int64_t row = walk.row(t, n);
+      for (int64_t n = 0; n < at.rows; ++n) {
+        const int64_t row = at.first + n;
         T ax[4], ah[4];
         for (int64_t g = 0; g < G; ++g) {
           const int64_t gate = g * H + unit;
@@ -127,7 +89,7 @@ void rnn_forward(const RnnSpec& s, int64_t direction, const T* x, const RnnFacto
             ax[g] += w.input.data()[gate * s.inputs + i] * x[row * s.inputs + i];
           ah[g] = w.recurrent_bias.data()[gate];
           for (int64_t i = 0; i < H; ++i)
-            ah[g] += w.recurrent.data()[gate * H + i] * walk.h(y, h_before, t, n, i);
+            ah[g] += w.recurrent.data()[gate * H + i] * walk.h(y, h_before, at, n, i);
         }
         T* gates = kept.gates + row * G * H + unit;
         T h = 0;
@@ -138,7 +100,7 @@ void rnn_forward(const RnnSpec& s, int64_t direction, const T* x, const RnnFacto
           const T f = gates[H] = sigmoid_of(ax[1] + ah[1]);
           const T g = gates[2 * H] = std::tanh(ax[2] + ah[2]);
           const T o = gates[3 * H] = sigmoid_of(ax[3] + ah[3]);
-          const T c = f * walk.c(kept.more, c_before, t, n, unit) + i * g;
+          const T c = f * walk.c(kept.more, c_before, at, n, unit) + i * g;
           kept.more[row * H + unit] = c;
           h = o * std::tanh(c);
         } else {
@@ -146,13 +108,13 @@ void rnn_forward(const RnnSpec& s, int64_t direction, const T* x, const RnnFacto
           const T z = gates[H] = sigmoid_of(ax[1] + ah[1]);
           kept.more[row * H + unit] = ah[2];
           const T candidate = gates[2 * H] = std::tanh(ax[2] + r * ah[2]);
-          h = (T(1) - z) * candidate + z * walk.h(y, h_before, t, n, unit);
+          h = (T(1) - z) * candidate + z * walk.h(y, h_before, at, n, unit);
         }
         if (h_type == DType::bf16) h = static_cast<T>(wide(BFloat16(static_cast<float>(h))));
         y[row * s.directions * H + direction * H + unit] = h;
       }
     }
-  });
+  }
 }
 
 /// Copies the last state of each sequence to `after`, from y (rows, directions H) or the kept c
@@ -160,9 +122,11 @@ void rnn_forward(const RnnSpec& s, int64_t direction, const T* x, const RnnFacto
 template <class T>
 void rnn_after(const RnnSpec& s, int64_t direction, const T* values, int64_t width, int64_t column,
                T* after) {
-  const RnnWalk<T> walk(s, direction);
+  const std::vector<RnnPosition> positions = positions_of(s, direction);
   for (int64_t n = 0; n < s.sequences(); ++n) {
-    const T* left = values + walk.row(walk.last_position(n), n) * width + column;
+    const auto last = std::find_if(positions.rbegin(), positions.rend(),
+                                   [n](const RnnPosition& at) { return n < at.rows; });
+    const T* left = values + (last->first + n) * width + column;
     std::copy_n(left, s.hidden, after + (direction * s.sequences() + n) * s.hidden);
   }
 }
@@ -185,48 +149,49 @@ void rnn_gate_gradients(const RnnSpec& s, int64_t direction, const T* y, const T
   const int64_t H = s.hidden, G = s.gates();
   const auto state = static_cast<size_t>(s.sequences() * H);
   std::vector<T> dh_next(state), dc_next(state), direct(state);
-  walk.back([&](int64_t t) {
-    for (int64_t n = 0; n < walk.rows(t); ++n) {
-      const int64_t row = walk.row(t, n);
+  for (size_t t = walk.positions.size(); t-- > 0;) {
+    const RnnPosition& at = walk.positions[t];
+    for (int64_t n = 0; n < at.rows; ++n) {
+      const int64_t row = at.first + n;
       for (int64_t unit = 0; unit < H; ++unit) {
-        const auto at = static_cast<size_t>(n * H + unit);
-        const T dh = dy[row * s.directions * H + direction * H + unit] + dh_next[at];
+        const auto i = static_cast<size_t>(n * H + unit);
+        const T dh = dy[row * s.directions * H + direction * H + unit] + dh_next[i];
         T* gates = kept.gates + row * G * H + unit;
-        direct[at] = 0;
+        direct[i] = 0;
         if (s.cell == RnnCell::tanh) {
           gates[0] = dh * (T(1) - gates[0] * gates[0]);
         } else if (s.cell == RnnCell::lstm) {
-          const T i = gates[0], f = gates[H], g = gates[2 * H], o = gates[3 * H];
+          const T in = gates[0], f = gates[H], g = gates[2 * H], o = gates[3 * H];
           const T tanh_c = std::tanh(kept.more[row * H + unit]);
-          const T dc = dh * o * (T(1) - tanh_c * tanh_c) + dc_next[at];
-          gates[0] = dc * g * i * (T(1) - i);
-          gates[H] = dc * walk.c(kept.more, c_before, t, n, unit) * f * (T(1) - f);
-          gates[2 * H] = dc * i * (T(1) - g * g);
+          const T dc = dh * o * (T(1) - tanh_c * tanh_c) + dc_next[i];
+          gates[0] = dc * g * in * (T(1) - in);
+          gates[H] = dc * walk.c(kept.more, c_before, at, n, unit) * f * (T(1) - f);
+          gates[2 * H] = dc * in * (T(1) - g * g);
           gates[3 * H] = dh * tanh_c * o * (T(1) - o);
-          dc_next[at] = dc * f;
+          dc_next[i] = dc * f;
         } else {
           const T r = gates[0], z = gates[H], candidate = gates[2 * H];
           T& ah = kept.more[row * H + unit];
           const T da = dh * (T(1) - z) * (T(1) - candidate * candidate);
           gates[0] = da * ah * r * (T(1) - r);
-          gates[H] = dh * (walk.h(y, h_before, t, n, unit) - candidate) * z * (T(1) - z);
+          gates[H] = dh * (walk.h(y, h_before, at, n, unit) - candidate) * z * (T(1) - z);
           gates[2 * H] = da;
           ah = da * r;
-          direct[at] = dh * z;
+          direct[i] = dh * z;
         }
       }
     }
-#pragma omp parallel for schedule(static) if (walk.rows(t) * G * H * H >= 1 << 17)
+#pragma omp parallel for schedule(static) if (at.rows * G * H * H >= 1 << 17)
     for (int64_t unit = 0; unit < H; ++unit) {
-      for (int64_t n = 0; n < walk.rows(t); ++n) {
-        const int64_t row = walk.row(t, n);
+      for (int64_t n = 0; n < at.rows; ++n) {
+        const int64_t row = at.first + n;
         T sum = direct[static_cast<size_t>(n * H + unit)];
         for (int64_t gate = 0; gate < G * H; ++gate)
           sum += rnn_recurrent_gradient(s, kept, row, gate) * w.recurrent.data()[gate * H + unit];
         dh_next[static_cast<size_t>(n * H + unit)] = sum;
       }
     }
-  });
+  }
 }
 
 /// Computes dx of one direction, (rows, I). `accumulate` adds to it.
@@ -247,11 +212,6 @@ void rnn_input_gradient(const RnnSpec& s, const RnnFactors<T>& w, const Referenc
 
 template <class T>
 struct RnnWeightTargets {
-  explicit RnnWeightTargets(const RnnGradients& g)
-      : input(g.input),
-        recurrent(g.recurrent),
-        input_bias(g.input_bias),
-        recurrent_bias(g.recurrent_bias) {}
   const Target<T> input, recurrent, input_bias, recurrent_bias;
 };
 
@@ -260,14 +220,16 @@ void rnn_weight_gradients(const RnnSpec& s, int64_t direction, const T* x, const
                           const T* h_before, const ReferenceRnnKept<T>& kept,
                           const RnnWeightTargets<T>& d) {
   const RnnWalk<T> walk(s, direction);
+  std::vector<RnnPosition> in_order = walk.positions;  // of the rows
+  if (direction == 1) std::reverse(in_order.begin(), in_order.end());
   const int64_t H = s.hidden, gates = s.gates() * s.hidden;
 #pragma omp parallel for schedule(static) if (s.total_rows() * gates * (H + s.inputs) >= 1 << 17)
   for (int64_t gate = 0; gate < gates; ++gate) {
     std::vector<T> input(static_cast<size_t>(s.inputs)), recurrent(static_cast<size_t>(H));
     T input_bias = 0, recurrent_bias = 0;
-    for (int64_t t = 0; t < std::ssize(s.rows); ++t) {
-      for (int64_t n = 0; n < walk.rows(t); ++n) {
-        const int64_t row = walk.row(t, n);
+    for (const RnnPosition& at : in_order) {
+      for (int64_t n = 0; n < at.rows; ++n) {
+        const int64_t row = at.first + n;
         const T dax = kept.gates[row * gates + gate];
         const T dah = rnn_recurrent_gradient(s, kept, row, gate);
         input_bias += dax;
@@ -275,7 +237,7 @@ void rnn_weight_gradients(const RnnSpec& s, int64_t direction, const T* x, const
         for (int64_t i = 0; i < s.inputs; ++i)
           input[static_cast<size_t>(i)] += dax * x[row * s.inputs + i];
         for (int64_t i = 0; i < H; ++i)
-          recurrent[static_cast<size_t>(i)] += dah * walk.h(y, h_before, t, n, i);
+          recurrent[static_cast<size_t>(i)] += dah * walk.h(y, h_before, at, n, i);
       }
     }
     d.input_bias.put(gate, input_bias);

@@ -101,6 +101,17 @@ struct Partials {
   WISP_HD Value combine(Value a, Value b) const { return kernel.combine(a, b); }
 };
 
+/// The result of a reduction over [begin, begin + n).
+template <class Kernel>
+typename Kernel::Value cpu_reduce_range(int64_t begin, int64_t n, const Kernel& kernel) {
+  const int64_t block = reduce_block(n);
+  typename Kernel::Value partial[kMaxPartials];
+  cpu_ranges(n, block, [&](int64_t from, int64_t to) {
+    partial[from / block] = cpu_reduce_block(begin + from, begin + to, kernel);
+  });
+  return cpu_reduce_block(0, (n + block - 1) / block, Partials<Kernel>{partial, kernel});
+}
+
 /// A mask whose bit j is the predicate of i + j.
 template <class Keep>
 inline uint64_t cpu_mask64(int64_t i, const Keep& keep) {
@@ -169,17 +180,8 @@ void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Ke
 #ifdef __CUDACC__
   if (stream.device().is_cuda()) return cuda::launch_reduce(stream, n, kernel, out);
 #endif
-  stream.launch(
-      [n, kernel, out] {
-        const int64_t block = parallel::reduce_block(n);
-        typename Kernel::Value partial[parallel::kMaxPartials];
-        parallel::cpu_ranges(n, block, [&](int64_t begin, int64_t end) {
-          partial[begin / block] = parallel::cpu_reduce_block(begin, end, kernel);
-        });
-        *out = parallel::cpu_reduce_block(0, (n + block - 1) / block,
-                                          parallel::Partials<Kernel>{partial, kernel});
-      },
-      parallel::reduce_kernels(n));
+  stream.launch([n, kernel, out] { *out = parallel::cpu_reduce_range(0, n, kernel); },
+                parallel::reduce_kernels(n));
 }
 
 }  // namespace wisp

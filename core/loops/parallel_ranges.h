@@ -5,24 +5,6 @@
 #include "core/loops/parallel.h"
 #include "core/loops/ranges.h"
 
-namespace wisp {
-
-namespace parallel {
-
-/// The result of parallel_reduce over [begin, begin + n).
-template <class Kernel>
-typename Kernel::Value cpu_reduce_range(int64_t begin, int64_t n, const Kernel& kernel) {
-  const int64_t block = reduce_block(n);
-  typename Kernel::Value partial[kMaxPartials];
-  cpu_ranges(n, block, [&](int64_t from, int64_t to) {
-    partial[from / block] = cpu_reduce_block(begin + from, begin + to, kernel);
-  });
-  return cpu_reduce_block(0, (n + block - 1) / block, Partials<Kernel>{partial, kernel});
-}
-
-}  // namespace parallel
-}  // namespace wisp
-
 #ifdef __CUDACC__
 #include "core/cuda/reduce_ranges.h"
 #endif

@@ -8,19 +8,16 @@
 namespace wisp {
 namespace {
 
-std::atomic<uint32_t>& order() {
-  static std::atomic<uint32_t> seed{0};
-  return seed;
-}
+std::atomic<uint32_t> test_order{0};
 
 }  // namespace
 
-ShuffledTeams::ShuffledTeams(uint32_t seed) { order() = seed; }
-ShuffledTeams::~ShuffledTeams() { order() = 0; }
+ShuffledTeams::ShuffledTeams(uint32_t seed) { test_order = seed; }
+ShuffledTeams::~ShuffledTeams() { test_order = 0; }
 
 namespace parallel {
 
-uint32_t team_order() { return order(); }
+uint32_t team_order() { return test_order; }
 
 std::vector<int64_t> shuffled(uint32_t seed, int64_t n) {
   const uint64_t key = hash_number(static_cast<uint64_t>(n), seed);

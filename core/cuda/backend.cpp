@@ -28,7 +28,7 @@ class CudaBackend final : public Backend {
   std::string numerics() const override {
     cudaDeviceProp device{};
     WISP_CUDA_CHECK(cudaGetDeviceProperties(&device, device_.index));
-    return concat(cuda::CublasProducts::version(), ", ", cuda::CudnnConvolutions::version(), ", ",
+    return concat(cuda::CublasProducts::version(), ", ", cuda::Convolutions::version(), ", ",
                   device.name, " ", device.major, ".", device.minor, ", fft ", fft_->numerics(),
                   math_.tf32 ? ", tf32" : "", math_.deterministic ? "" : ", not deterministic");
   }

@@ -1,5 +1,5 @@
-// The part of cuDNN that core/cuda/cudnn.cpp calls, for tests without it: convolutions through the
-// classic interface. core/emulated/cudnn.cpp implements it. One thread per handle. Source: cuDNN 9.
+// The part of cuDNN that core/cuda/convolutions.cpp calls, for tests without it: its classic
+// interface. core/emulated/cudnn.cpp implements it. One thread per handle. Source: cuDNN 9.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -4,12 +4,12 @@ namespace wisp {
 
 std::unique_ptr<Backend> make_reference_backend(MemoryPool& pool, const Stream& stream) {
   if (stream.device().is_cuda()) return make_device_backend(pool, stream, false, {});
-  return make_cpu_reference_backend(pool, stream.id());
+  return make_cpu_reference_backend();
 }
 
 std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream, const GpuMath& math) {
   if (stream.device().is_cuda()) return make_device_backend(pool, stream, true, math);
-  return make_cpu_backend(pool, stream.id());
+  return make_cpu_backend(pool);
 }
 
 }  // namespace wisp

@@ -68,8 +68,8 @@ std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream,
                                       const GpuMath& math = {});
 
 // Implementations behind the two functions above; a program has one of each.
-std::unique_ptr<Backend> make_cpu_reference_backend(MemoryPool& pool, int64_t stream_id);
-std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id);
+std::unique_ptr<Backend> make_cpu_reference_backend();
+std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool);
 std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool fastest,
                                              const GpuMath& math);
 

@@ -2,9 +2,7 @@
 
 namespace wisp {
 
-std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id) {
-  return make_cpu_reference_backend(pool, stream_id);
-}
+std::unique_ptr<Backend> make_cpu_backend(MemoryPool&) { return make_cpu_reference_backend(); }
 
 std::string missing_for(DType) { return {}; }
 

@@ -45,11 +45,7 @@ OnednnOp make_bf16_gemm(const dnnl::engine& engine, const GemmSpec& s, DType b, 
 
 class OnednnBackend final : public Backend, Products, Convolutions {
  public:
-  OnednnBackend(MemoryPool& pool, int64_t stream_id)
-      : workspace_(pool),
-        reference_(make_cpu_reference_backend(pool, stream_id)),
-        engine_(dnnl::engine::kind::cpu, 0),
-        queue_(engine_) {
+  explicit OnednnBackend(MemoryPool& pool) : workspace_(pool) {
     // Each backend keeps its own primitives, because all threads share the library's cache.
     dnnl::set_primitive_cache_capacity(0);
   }
@@ -147,9 +143,9 @@ class OnednnBackend final : public Backend, Products, Convolutions {
   }
 
   Workspace workspace_;
-  const std::unique_ptr<Backend> reference_;
-  dnnl::engine engine_;
-  dnnl::stream queue_;
+  const std::unique_ptr<Backend> reference_ = make_cpu_reference_backend();
+  const dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream queue_{engine_};
   RecentlyUsed<std::variant<ConvKey, GemmKey>, std::vector<OnednnOp>> ops_{kMostKeptObjects};
   CpuPools pools_{reference_->pools()};
   CpuNorms norms_{reference_->norms(), workspace_};
@@ -159,8 +155,8 @@ class OnednnBackend final : public Backend, Products, Convolutions {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id) {
-  return std::make_unique<OnednnBackend>(pool, stream_id);
+std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool) {
+  return std::make_unique<OnednnBackend>(pool);
 }
 
 std::string missing_for(DType compute) {

@@ -1,6 +1,7 @@
 #include "core/cpu/onednn_op.h"
 
 #include <algorithm>
+#include <map>
 
 namespace wisp {
 namespace {
@@ -109,26 +110,20 @@ void OnednnOp::run(const dnnl::stream& stream, std::byte* first, std::byte* seco
 }
 
 std::string instruction_set() {
-  switch (const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::sse41:
-      return "SSE41";
-    case dnnl::cpu_isa::avx:
-      return "AVX";
-    case dnnl::cpu_isa::avx2:
-      return "AVX2";
-    case dnnl::cpu_isa::avx2_vnni:
-      return "AVX2_VNNI";
-    case dnnl::cpu_isa::avx512_core:
-      return "AVX512_CORE";
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return "AVX512_CORE_VNNI";
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return "AVX512_CORE_BF16";
-    case dnnl::cpu_isa::avx512_core_amx:
-      return "AVX512_CORE_AMX";
-    default:
-      return std::to_string(static_cast<int>(isa));
-  }
+  using Isa = dnnl::cpu_isa;
+  static const std::map<Isa, std::string> names{
+      {Isa::sse41, "SSE41"},
+      {Isa::avx, "AVX"},
+      {Isa::avx2, "AVX2"},
+      {Isa::avx2_vnni, "AVX2_VNNI"},
+      {Isa::avx512_core, "AVX512_CORE"},
+      {Isa::avx512_core_vnni, "AVX512_CORE_VNNI"},
+      {Isa::avx512_core_bf16, "AVX512_CORE_BF16"},
+      {Isa::avx512_core_amx, "AVX512_CORE_AMX"},
+  };
+  const Isa isa = dnnl::get_effective_cpu_isa();
+  const auto found = names.find(isa);
+  return found == names.end() ? std::to_string(static_cast<int>(isa)) : found->second;
 }
 
 }  // namespace wisp

@@ -340,7 +340,7 @@ class ReferenceBackend final : public Backend,
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_reference_backend(MemoryPool&, int64_t) {
+std::unique_ptr<Backend> make_cpu_reference_backend() {
   return std::make_unique<ReferenceBackend>();
 }
 

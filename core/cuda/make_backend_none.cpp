@@ -4,9 +4,8 @@
 
 namespace wisp {
 
-std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool,
-                                             const GpuMath&) {
-  return make_cpu_reference_backend(pool, stream.id());
+std::unique_ptr<Backend> make_device_backend(MemoryPool&, const Stream&, bool, const GpuMath&) {
+  return make_cpu_reference_backend();
 }
 
 std::string missing_for_cuda() {

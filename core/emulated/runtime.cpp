@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -158,25 +159,18 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorNoDevice:
-      return "cudaErrorNoDevice";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorInvalidResourceHandle:
-      return "cudaErrorInvalidResourceHandle";
-    case cudaErrorNotReady:
-      return "cudaErrorNotReady";
-    case cudaErrorLaunchFailure:
-      return "cudaErrorLaunchFailure";
-  }
-  return "unknown error";
+  static const std::map<cudaError_t, const char*> names{
+      {cudaSuccess, "cudaSuccess"},
+      {cudaErrorInvalidValue, "cudaErrorInvalidValue"},
+      {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation"},
+      {cudaErrorNoDevice, "cudaErrorNoDevice"},
+      {cudaErrorInvalidDevice, "cudaErrorInvalidDevice"},
+      {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle"},
+      {cudaErrorNotReady, "cudaErrorNotReady"},
+      {cudaErrorLaunchFailure, "cudaErrorLaunchFailure"},
+  };
+  const auto found = names.find(error);
+  return found == names.end() ? "unknown error" : found->second;
 }
 
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }

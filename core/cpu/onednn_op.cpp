@@ -34,17 +34,16 @@ OnednnOp::OnednnOp(const dnnl::engine& engine, const dnnl::primitive& primitive,
   first_ = operand(first);
   second_ = operand(second);
   result_ = operand(result);
-  if (first_.differs) load_first_ = reorder(first_.caller, first_.library, 0.0f);
-  if (second_.differs) load_second_ = reorder(second_.caller, second_.library, 0.0f);
+  for (Operand* input : {&first_, &second_})
+    if (input->differs) input->load = reorder(input->caller, input->library, 0.0f);
   if (result_.differs) store_ = reorder(result_.library, result_.caller, 0.0f);
   add_ = reorder(result_.library, result_.caller, 1.0f);
   int64_t scratchpad_bytes = 0;
   for (const memory& one : scratchpads_)
     scratchpad_bytes = std::max(scratchpad_bytes, bytes_of(one.get_desc()));
   reserve(scratchpad_bytes);
-  if (first_.differs) first_.offset = reserve(bytes_of(first_.library.get_desc()));
-  if (second_.differs) second_.offset = reserve(bytes_of(second_.library.get_desc()));
-  result_.offset = workspace_bytes_;
+  for (Operand* input : {&first_, &second_})
+    if (input->differs) input->offset = reserve(bytes_of(input->library.get_desc()));
 }
 
 memory OnednnOp::scratchpad(const memory::desc& descriptor) {
@@ -86,22 +85,21 @@ int64_t OnednnOp::workspace_bytes(bool accumulate) const {
   return workspace_bytes_ + (direct ? 0 : bytes_of(result_.library.get_desc()));
 }
 
-void OnednnOp::load(const dnnl::stream& stream, const Operand& input, const Reorder& reorder,
-                    std::byte* data, std::byte* workspace) {
+void OnednnOp::load(const dnnl::stream& stream, const Operand& input, std::byte* data,
+                    std::byte* workspace) {
   if (!input.differs) return input.library.set_data_handle(data);
   input.caller.set_data_handle(data);
   input.library.set_data_handle(workspace + input.offset);
-  reorder.primitive.execute(stream, reorder.arguments);
+  input.load.primitive.execute(stream, input.load.arguments);
 }
 
 void OnednnOp::run(const dnnl::stream& stream, std::byte* first, std::byte* second,
                    std::byte* result, bool accumulate, std::byte* workspace) {
   for (const memory& one : scratchpads_) one.set_data_handle(workspace);
-  load(stream, first_, load_first_, first, workspace);
-  load(stream, second_, load_second_, second, workspace);
+  load(stream, first_, first, workspace);
+  load(stream, second_, second, workspace);
   const bool direct = !result_.differs && !accumulate;
-  std::byte* computed = workspace + result_.offset;
-  result_.library.set_data_handle(direct ? result : computed);
+  result_.library.set_data_handle(direct ? result : workspace + workspace_bytes_);
   primitive_.execute(stream, arguments_);
   if (direct) return;
   result_.caller.set_data_handle(result);

@@ -55,15 +55,16 @@ class OnednnOp {
   /// A tensor of the call in both layouts, the caller's and the primitive's.
   struct Operand {
     dnnl::memory caller, library;
-    int64_t offset = 0;  // offset of the primitive's copy in the workspace
     bool differs = false;
+    Reorder load;        // of an input that differs
+    int64_t offset = 0;  // of the primitive's copy of it in the workspace
   };
 
   Operand operand(const Edge& edge);
   Reorder reorder(const dnnl::memory& from, const dnnl::memory& to, float keep);
   dnnl::memory scratchpad(const dnnl::memory::desc& descriptor);
-  void load(const dnnl::stream& stream, const Operand& input, const Reorder& reorder,
-            std::byte* data, std::byte* workspace);
+  void load(const dnnl::stream& stream, const Operand& input, std::byte* data,
+            std::byte* workspace);
   int64_t reserve(int64_t bytes);
 
   dnnl::engine engine_;
@@ -72,7 +73,7 @@ class OnednnOp {
   std::vector<dnnl::memory> scratchpads_;  // used in turn, all at the workspace's start
   int64_t workspace_bytes_ = 0;            // without the copy of the result at the end
   Operand first_, second_, result_;
-  Reorder load_first_, load_second_, store_, add_;
+  Reorder store_, add_;
 };
 
 }  // namespace wisp

@@ -9,12 +9,17 @@
 
 namespace wisp::cuda {
 
+/// The words of a failure, which is settled thereby: otherwise the next launch would report it.
+inline std::string settled(cudaError_t status) {
+  const std::string words = concat(cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
+  cudaGetLastError();
+  return words;
+}
+
 /// Throws OutOfMemory or Error that names `call` if `status` is a failure.
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
-  const std::string failure =
-      concat(call, ": ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
-  cudaGetLastError();  // otherwise the next launch would report it
+  const std::string failure = concat(call, ": ", settled(status));
   if (status == cudaErrorMemoryAllocation) throw OutOfMemory(failure);
   throw Error(failure);
 }

@@ -26,13 +26,6 @@ int runtime_version() {
 
 std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
 
-std::string words(cudaError_t status) {
-  const std::string failure =
-      concat(cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
-  cudaGetLastError();  // otherwise the next launch would report it
-  return failure;
-}
-
 /// The remedy if no device was found.
 std::string advice() {
   const int driver = driver_version(), major = runtime_version() / 1000;
@@ -56,7 +49,7 @@ DeviceFacts facts_of(int index) {
   size_t free = 0, total = 0;
   cudaError_t status = cudaSetDevice(index);
   if (status == cudaSuccess) status = cudaMemGetInfo(&free, &total);
-  if (status != cudaSuccess) facts.failure = words(status);
+  if (status != cudaSuccess) facts.failure = settled(status);
   facts.free_bytes = static_cast<int64_t>(free), facts.total_bytes = static_cast<int64_t>(total);
   return facts;
 }
@@ -66,7 +59,7 @@ DeviceFacts facts_of(int index) {
 std::string obstacle(Device device) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) return concat(words(status), "; ", advice());
+  if (status != cudaSuccess) return concat(settled(status), "; ", advice());
   if (0 <= device.index && device.index < count) return {};
   return concat("there are ", count, " devices, counted from 0");
 }

@@ -19,8 +19,6 @@ struct GradSlot {
   bool accumulate = false;
 };
 
-inline GradSlot slot_or_none(const GradSlot* slot) { return slot ? *slot : GradSlot{}; }
-
 namespace autograd {
 struct Node;
 }

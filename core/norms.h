@@ -38,20 +38,21 @@ class Norms {
   /// the backward pass. The running statistics move by `momentum` towards the batch's; the running
   /// variance has divisor rows - 1. `mask` is (relu_mask_bytes) u8, or undefined if that is 0.
   virtual void batch_norm(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& gamma,
-                          const Tensor& beta, const Tensor* residual, double momentum,
+                          const Tensor& beta, const Tensor& residual, double momentum,
                           Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
                           Tensor& y, Tensor& mask) = 0;
   /// Batch normalisation in an evaluation, by running statistics.
   virtual void batch_norm_eval(const Stream&, const BatchNormSpec&, const Tensor& x,
-                               const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                               const Tensor& gamma, const Tensor& beta, const Tensor& residual,
                                const Tensor& running_mean, const Tensor& running_var,
                                Tensor& y) = 0;
-  /// A null slot means that its gradient is not wanted. `passed` is the mask, or y if there is no
+  /// A gradient whose slot has no tensor is not wanted. `passed` is the mask, or y if there is no
   /// mask. It is read only if spec.relu is set, d_residual written only if spec.residual is.
   virtual void batch_norm_dx(const Stream&, const BatchNormSpec&, const Tensor& x,
                              const Tensor& passed, const Tensor& dy, const Tensor& gamma,
-                             const Tensor& mean, const Tensor& inv_std, GradSlot* dx,
-                             GradSlot* d_residual, GradSlot* d_gamma, GradSlot* d_beta) = 0;
+                             const Tensor& mean, const Tensor& inv_std, const GradSlot& dx,
+                             const GradSlot& d_residual, const GradSlot& d_gamma,
+                             const GradSlot& d_beta) = 0;
 };
 
 }  // namespace wisp

@@ -95,11 +95,11 @@ class RecurrentLayers {
   virtual void rnn(const Stream&, const RnnSpec&, const Tensor& x,
                    std::span<const RnnWeights> weights, const RnnState& before, Tensor& y,
                    RnnState& after, Tensor& saved) = 0;
-  /// `dx` may be null. No gradient reaches the states.
+  /// dx is not wanted if its slot has no tensor. No gradient reaches the states.
   virtual void rnn_dx(const Stream&, const RnnSpec&, const Tensor& y, const Tensor& dy,
                       std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
-                      GradSlot* dx) = 0;
-  /// Call it after rnn_dx(), which may have had a null dx.
+                      const GradSlot& dx) = 0;
+  /// Call it after rnn_dx(), also if dx was not wanted.
   virtual void rnn_dw(const Stream&, const RnnSpec&, const Tensor& x, const Tensor& y,
                       const RnnState& before, const Tensor& saved,
                       std::span<const RnnGradients> gradients) = 0;

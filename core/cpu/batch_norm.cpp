@@ -132,9 +132,6 @@ WISP_CLONES void add_up_gradients(const T* __restrict x, const T* __restrict y,
 /// A gradient, unless it is not wanted.
 template <class T>
 struct Destination {
-  explicit Destination(const GradSlot& slot)
-      : into(slot.into.defined() ? slot.into.data<T>() : nullptr), accumulate(slot.accumulate) {}
-
   T* into;
   bool accumulate;
 };
@@ -294,13 +291,12 @@ void backward(const BatchNormSpec& spec, const BackwardArguments<T>& a, float* s
 }  // namespace
 
 void CpuNorms::batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                          const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                          const Tensor& gamma, const Tensor& beta, const Tensor& residual,
                           double momentum, Tensor& running_mean, Tensor& running_var, Tensor& mean,
                           Tensor& inv_std, Tensor& y, Tensor& no_mask) {
   if (x.dtype() == DType::f64)
     return reference_.batch_norm(stream, spec, x, gamma, beta, residual, momentum, running_mean,
                                  running_var, mean, inv_std, y, no_mask);
-  const Tensor added = spec.residual ? *residual : Tensor();
   submit_narrow(stream, x, [=, this](auto zero) {
     using T = decltype(zero);
     float* const scratch = scratch_in(workspace_, spec);
@@ -314,19 +310,18 @@ void CpuNorms::batch_norm(const Stream& stream, const BatchNormSpec& spec, const
       move_towards(of_channel * unbiased, momentum, running_var.data<float>() + c);
       inv_std.data<float>()[c] = static_cast<float>(inverse_deviation(of_channel, spec.epsilon));
     }
-    normalise(spec, x.data<T>(), spec.residual ? added.data<T>() : nullptr,
+    normalise(spec, x.data<T>(), spec.residual ? residual.data<T>() : nullptr,
               {mean.data<float>(), inv_std.data<float>(), gamma.data<float>(), beta.data<float>()},
               y.data<T>(), scratch);
   });
 }
 
 void CpuNorms::batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                               const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                               const Tensor& gamma, const Tensor& beta, const Tensor& residual,
                                const Tensor& running_mean, const Tensor& running_var, Tensor& y) {
   if (x.dtype() == DType::f64)
     return reference_.batch_norm_eval(stream, spec, x, gamma, beta, residual, running_mean,
                                       running_var, y);
-  const Tensor added = spec.residual ? *residual : Tensor();
   submit_narrow(stream, x, [=, this](auto zero) {
     using T = decltype(zero);
     float* const inv_std = scratch_in(workspace_, spec);
@@ -334,7 +329,7 @@ void CpuNorms::batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, 
       const auto variance = static_cast<double>(running_var.data<float>()[c]);
       inv_std[c] = static_cast<float>(inverse_deviation(variance, spec.epsilon));
     }
-    normalise(spec, x.data<T>(), spec.residual ? added.data<T>() : nullptr,
+    normalise(spec, x.data<T>(), spec.residual ? residual.data<T>() : nullptr,
               {running_mean.data<float>(), inv_std, gamma.data<float>(), beta.data<float>()},
               y.data<T>(), inv_std + spec.channels);
   });
@@ -342,14 +337,13 @@ void CpuNorms::batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, 
 
 void CpuNorms::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                              const Tensor& y, const Tensor& dy, const Tensor& gamma,
-                             const Tensor& mean, const Tensor& inv_std, GradSlot* dx,
-                             GradSlot* d_residual, GradSlot* d_gamma, GradSlot* d_beta) {
+                             const Tensor& mean, const Tensor& inv_std, const GradSlot& dx,
+                             const GradSlot& d_residual, const GradSlot& d_gamma,
+                             const GradSlot& d_beta) {
   if (x.dtype() == DType::f64)
     return reference_.batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx, d_residual,
                                     d_gamma, d_beta);
-  if (!spec.residual) d_residual = nullptr;
-  const GradSlot to_x = slot_or_none(dx), to_residual = slot_or_none(d_residual);
-  const GradSlot to_gamma = slot_or_none(d_gamma), to_beta = slot_or_none(d_beta);
+  const GradSlot to_residual = spec.residual ? d_residual : GradSlot{};
   submit_narrow(stream, x, [=, this](auto zero) {
     using T = decltype(zero);
     const BackwardArguments<T> arguments{x.data<T>(),
@@ -358,10 +352,10 @@ void CpuNorms::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, co
                                          gamma.data<float>(),
                                          mean.data<float>(),
                                          inv_std.data<float>(),
-                                         Destination<T>(to_x),
-                                         Destination<T>(to_residual),
-                                         Destination<float>(to_gamma),
-                                         Destination<float>(to_beta)};
+                                         {dx.into.data<T>(), dx.accumulate},
+                                         {to_residual.into.data<T>(), to_residual.accumulate},
+                                         {d_gamma.into.data<float>(), d_gamma.accumulate},
+                                         {d_beta.into.data<float>(), d_beta.accumulate}};
     backward(spec, arguments, scratch_in(workspace_, spec));
   });
 }

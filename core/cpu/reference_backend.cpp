@@ -199,13 +199,12 @@ class ReferenceBackend final : public Backend,
   }
 
   void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                  const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
+                  const Tensor& gamma, const Tensor& beta, const Tensor& residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
                   Tensor& y, Tensor& /*no_mask*/) override {
-    const Tensor added = spec.residual ? *residual : Tensor();
     submit(stream, x, "batch_norm", [=](auto zero) {
       using T = decltype(zero);
-      const ReferenceSource<T> input(x), add(added);
+      const ReferenceSource<T> input(x), add(spec.residual ? residual : Tensor());
       const Target<T> output({y});
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
       for (int64_t c = 0; c < spec.channels; ++c) {
@@ -222,12 +221,11 @@ class ReferenceBackend final : public Backend,
   }
 
   void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                       const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                       const Tensor& gamma, const Tensor& beta, const Tensor& residual,
                        const Tensor& running_mean, const Tensor& running_var, Tensor& y) override {
-    const Tensor added = spec.residual ? *residual : Tensor();
     submit(stream, x, "batch_norm_eval", [=](auto zero) {
       using T = decltype(zero);
-      const ReferenceSource<T> input(x), add(added);
+      const ReferenceSource<T> input(x), add(spec.residual ? residual : Tensor());
       const Target<T> output({y});
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
       for (int64_t c = 0; c < spec.channels; ++c) {
@@ -241,14 +239,12 @@ class ReferenceBackend final : public Backend,
 
   void batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                      const Tensor& y, const Tensor& dy, const Tensor& gamma, const Tensor& mean,
-                     const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
-                     GradSlot* d_beta) override {
-    const GradSlot to_x = slot_or_none(dx), to_residual = slot_or_none(d_residual);
-    const GradSlot to_gamma = slot_or_none(d_gamma), to_beta = slot_or_none(d_beta);
+                     const Tensor& inv_std, const GradSlot& dx, const GradSlot& d_residual,
+                     const GradSlot& d_gamma, const GradSlot& d_beta) override {
     submit(stream, x, "batch_norm_dx", [=](auto zero) {
       using T = decltype(zero);
-      const BatchNormGradients<T> out{Target<T>(to_x), Target<T>(to_residual), Target<T>(to_gamma),
-                                      Target<T>(to_beta)};
+      const BatchNormGradients<T> out{Target<T>(dx), Target<T>(d_residual), Target<T>(d_gamma),
+                                      Target<T>(d_beta)};
       const ReferenceSource<T> input(x), gradient(dy), outputs(spec.relu ? y : Tensor());
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
       for (int64_t c = 0; c < spec.channels; ++c)
@@ -292,20 +288,19 @@ class ReferenceBackend final : public Backend,
 
   void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
-              GradSlot* dx) override {
+              const GradSlot& dx) override {
     const std::vector layers(weights.begin(), weights.end());
-    const GradSlot dx_slot = slot_or_none(dx);
     submit(stream, y, "rnn_dx", [=](auto zero) {
       using T = decltype(zero);
       const ReferenceSource<T> output(y), gradient(dy), h_before(before.h), c_before(before.c);
-      const Target<T> into(dx_slot);
+      const Target<T> into(dx);
       for (int64_t d = 0; d < spec.directions; ++d) {
         const RnnFactors<T> factors(layers[static_cast<size_t>(d)], y);
         const auto kept = ReferenceRnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
         rnn_gate_gradients(spec, d, output.data(), gradient.data(), factors, h_before.data(),
                            c_before.data(), kept);
         if (into.data())
-          rnn_input_gradient(spec, factors, kept, dx_slot.accumulate || d > 0, into.data());
+          rnn_input_gradient(spec, factors, kept, dx.accumulate || d > 0, into.data());
       }
     });
   }

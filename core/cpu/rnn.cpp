@@ -325,11 +325,10 @@ void CpuRecurrentLayers::rnn(const Stream& stream, const RnnSpec& spec, const Te
 
 void CpuRecurrentLayers::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y,
                                 const Tensor& dy, std::span<const RnnWeights> weights,
-                                const RnnState& before, Tensor& saved, GradSlot* dx) {
+                                const RnnState& before, Tensor& saved, const GradSlot& dx) {
   if (!is_ours(y.dtype()))
     return reference_.rnn_dx(stream, spec, y, dy, weights, before, saved, dx);
   const std::vector layers(weights.begin(), weights.end());
-  const GradSlot slot = slot_or_none(dx);
   submit_narrow(stream, y, [=, this](auto zero) {
     using T = decltype(zero);
     const auto space = space_in<BackwardSpace<T>>(workspace_, spec);
@@ -341,22 +340,22 @@ void CpuRecurrentLayers::rnn_dx(const Stream& stream, const RnnSpec& spec, const
       copy_state<T>(spec, before.h, d, space.h_before);
       read_back(spec, d, w, kept, y.data<T>() + d * spec.hidden, dy.data<T>() + d * spec.hidden,
                 space);
-      if (!slot.into.defined()) continue;
+      if (!dx.into.defined()) continue;
       bool add = d > 0;
       float* into = space.dx;
       if constexpr (std::is_same_v<T, float>) {
-        add = add || slot.accumulate;
-        into = slot.into.data<float>();
+        add = add || dx.accumulate;
+        into = dx.into.data<float>();
       }
       multiply(spec.total_rows(), spec.inputs, gates, Strided<T>{kept.gates, gates, 1},
                Strided<float>{w.input.data<float>(), spec.inputs, 1}, into, spec.inputs, add,
                space.scratch);
     }
     if constexpr (!std::is_same_v<T, float>) {
-      if (!slot.into.defined()) return;
-      T* into = slot.into.data<T>();
-      for (int64_t i = 0; i < slot.into.numel(); ++i)
-        store(into + i, slot.accumulate ? wide(into[i]) + space.dx[i] : space.dx[i]);
+      if (!dx.into.defined()) return;
+      T* into = dx.into.data<T>();
+      for (int64_t i = 0; i < dx.into.numel(); ++i)
+        store(into + i, dx.accumulate ? wide(into[i]) + space.dx[i] : space.dx[i]);
     }
   });
 }

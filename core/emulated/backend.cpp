@@ -2,7 +2,6 @@
 // the device's stream, on aliases of the device's memory. Its bits are the CPU's.
 #include "core/backend.h"
 
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -50,11 +49,6 @@ float* here(const float* x) {
 float* here(float* x) { return here(static_cast<const float*>(x)); }
 
 template <class T>
-std::optional<std::remove_const_t<T>> here(T* item) {
-  return item ? std::optional(here(*item)) : std::nullopt;
-}
-
-template <class T>
 std::vector<T> here(std::span<const T> items) {
   std::vector<T> result;
   for (const T& item : items) result.push_back(here(item));
@@ -65,17 +59,6 @@ std::vector<T> here(std::span<const T> items) {
 template <class T>
 T here(const T& value) {
   return value;
-}
-
-/// The argument that a task passes on for a result of here().
-template <class T>
-T& argument(T& value) {
-  return value;
-}
-
-template <class T>
-T* argument(std::optional<T>& value) {
-  return value ? &*value : nullptr;
 }
 
 /// The CPU's backend. Tasks share it, because a stream's tasks may outlive the object that posted
@@ -94,10 +77,10 @@ template <class Kind, class... Parameters, class... Arguments>
 void run(const std::shared_ptr<Inner>& inner, const Stream& stream, Kind& cpu,
          void (Kind::*op)(const Stream&, Parameters...), const Arguments&... arguments) {
   count_device_work({.calls = 1});
-  emulated::enqueue(
-      stream.native(), [op, inner, &cpu, copies = std::tuple(here(arguments)...)]() mutable {
-        std::apply([&](auto&... copy) { (cpu.*op)(inner->now, argument(copy)...); }, copies);
-      });
+  emulated::enqueue(stream.native(),
+                    [op, inner, &cpu, copies = std::tuple(here(arguments)...)]() mutable {
+                      std::apply([&](auto&... copy) { (cpu.*op)(inner->now, copy...); }, copies);
+                    });
 }
 
 class EmulatedFft final : public RealFft {
@@ -172,22 +155,23 @@ class EmulatedBackend final : public Backend,
     return cpu_.norms().relu_mask_bytes(spec, activations);
   }
   void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                  const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
+                  const Tensor& gamma, const Tensor& beta, const Tensor& residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
                   Tensor& y, Tensor& mask) override {
     run(inner_, stream, cpu_.norms(), &Norms::batch_norm, spec, x, gamma, beta, residual, momentum,
         running_mean, running_var, mean, inv_std, y, mask);
   }
   void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                       const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                       const Tensor& gamma, const Tensor& beta, const Tensor& residual,
                        const Tensor& running_mean, const Tensor& running_var, Tensor& y) override {
     run(inner_, stream, cpu_.norms(), &Norms::batch_norm_eval, spec, x, gamma, beta, residual,
         running_mean, running_var, y);
   }
   void batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                      const Tensor& passed, const Tensor& dy, const Tensor& gamma,
-                     const Tensor& mean, const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual,
-                     GradSlot* d_gamma, GradSlot* d_beta) override {
+                     const Tensor& mean, const Tensor& inv_std, const GradSlot& dx,
+                     const GradSlot& d_residual, const GradSlot& d_gamma,
+                     const GradSlot& d_beta) override {
     run(inner_, stream, cpu_.norms(), &Norms::batch_norm_dx, spec, x, passed, dy, gamma, mean,
         inv_std, dx, d_residual, d_gamma, d_beta);
   }
@@ -203,7 +187,7 @@ class EmulatedBackend final : public Backend,
   }
   void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
-              GradSlot* dx) override {
+              const GradSlot& dx) override {
     run(inner_, stream, cpu_.recurrent(), &RecurrentLayers::rnn_dx, spec, y, dy, weights, before,
         saved, dx);
   }

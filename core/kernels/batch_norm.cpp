@@ -166,10 +166,10 @@ struct MarkPassed {
 /// Writes y, and its mask if there is one.
 template <class T>
 void normalise(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-               const Tensor& gamma, const Tensor& beta, const Tensor* residual, const Tensor& mean,
+               const Tensor& gamma, const Tensor& beta, const Tensor& residual, const Tensor& mean,
                const Tensor& inv_std, const Tensor& y, ReluMask<T> mask) {
   using W = Wide<T>;
-  const T* more = spec.residual ? residual->data<T>() : nullptr;
+  const T* more = spec.residual ? residual.data<T>() : nullptr;
   const std::initializer_list<const void*> tensors{
       x.raw(), more, mean.raw(), inv_std.raw(), gamma.raw(), beta.raw(), y.raw()};
   with_few<T>(spec.channels, tensors, [&](auto count) {
@@ -198,7 +198,7 @@ int64_t KernelNorms::relu_mask_bytes(const BatchNormSpec& spec, DType activation
 }
 
 void KernelNorms::batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                             const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                             const Tensor& gamma, const Tensor& beta, const Tensor& residual,
                              double momentum, Tensor& running_mean, Tensor& running_var,
                              Tensor& mean, Tensor& inv_std, Tensor& y, Tensor& mask) {
   dispatch_activation(x.dtype(), "batch_norm", [&](auto zero) {
@@ -219,12 +219,12 @@ void KernelNorms::batch_norm(const Stream& stream, const BatchNormSpec& spec, co
                               inv_std.data<W>()},
                    chunks.count() * TeamChannels::kMost);
     normalise<T>(stream, spec, x, gamma, beta, residual, mean, inv_std, y,
-                 {mask.defined() ? mask.data<uint8_t>() : nullptr, spec.channels});
+                 {mask.data<uint8_t>(), spec.channels});
   });
 }
 
 void KernelNorms::batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                                  const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                                  const Tensor& gamma, const Tensor& beta, const Tensor& residual,
                                   const Tensor& running_mean, const Tensor& running_var,
                                   Tensor& y) {
   dispatch_activation(x.dtype(), "batch_norm_eval", [&](auto zero) {

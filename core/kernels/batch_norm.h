@@ -13,16 +13,16 @@ class KernelNorms final : public Norms {
 
   int64_t relu_mask_bytes(const BatchNormSpec&, DType activations) const override;
   void batch_norm(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& gamma,
-                  const Tensor& beta, const Tensor* residual, double momentum, Tensor& running_mean,
+                  const Tensor& beta, const Tensor& residual, double momentum, Tensor& running_mean,
                   Tensor& running_var, Tensor& mean, Tensor& inv_std, Tensor& y,
                   Tensor& mask) override;
   void batch_norm_eval(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& gamma,
-                       const Tensor& beta, const Tensor* residual, const Tensor& running_mean,
+                       const Tensor& beta, const Tensor& residual, const Tensor& running_mean,
                        const Tensor& running_var, Tensor& y) override;
   void batch_norm_dx(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& passed,
                      const Tensor& dy, const Tensor& gamma, const Tensor& mean,
-                     const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
-                     GradSlot* d_beta) override;
+                     const Tensor& inv_std, const GradSlot& dx, const GradSlot& d_residual,
+                     const GradSlot& d_gamma, const GradSlot& d_beta) override;
 
  private:
   MemoryPool& pool_;

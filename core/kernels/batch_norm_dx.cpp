@@ -151,20 +151,14 @@ struct InputGradients {
   }
 };
 
-template <class T>
-T* data_or_null(const GradSlot* slot) {
-  return slot ? slot->into.data<T>() : nullptr;
-}
-
-bool accumulates(const GradSlot* slot) { return slot && slot->accumulate; }
-
 }  // namespace
 
 void KernelNorms::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                                 const Tensor& passed, const Tensor& dy, const Tensor& gamma,
-                                const Tensor& mean, const Tensor& inv_std, GradSlot* dx,
-                                GradSlot* d_residual, GradSlot* d_gamma, GradSlot* d_beta) {
-  if (!spec.residual) d_residual = nullptr;
+                                const Tensor& mean, const Tensor& inv_std, const GradSlot& dx,
+                                const GradSlot& d_residual, const GradSlot& d_gamma,
+                                const GradSlot& d_beta) {
+  const GradSlot to_residual = spec.residual ? d_residual : GradSlot{};
   const auto gradients = [&](auto zero, auto relu) {
     using T = decltype(zero);
     using W = Wide<T>;
@@ -186,10 +180,10 @@ void KernelNorms::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec,
     parallel_teams(
         stream, TeamChannels::items(spec.channels),
         ChannelGradients<W>{sums.data<W>(), products.data<W>(), chunks, inv_std.data<W>(),
-                            data_or_null<W>(d_gamma), data_or_null<W>(d_beta), accumulates(d_gamma),
-                            accumulates(d_beta), mean_dz.data<W>(), slope.data<W>()},
+                            d_gamma.into.data<W>(), d_beta.into.data<W>(), d_gamma.accumulate,
+                            d_beta.accumulate, mean_dz.data<W>(), slope.data<W>()},
         chunks.count() * TeamChannels::kMost);
-    if (!dx && !d_residual) return;
+    if (!dx.into.defined() && !to_residual.into.defined()) return;
     const std::initializer_list<const void*> tensors{of.x,
                                                      of.dy,
                                                      gamma.raw(),
@@ -197,15 +191,15 @@ void KernelNorms::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec,
                                                      inv_std.raw(),
                                                      mean_dz.raw(),
                                                      slope.raw(),
-                                                     data_or_null<T>(dx),
-                                                     data_or_null<T>(d_residual)};
+                                                     dx.into.data<T>(),
+                                                     to_residual.into.data<T>()};
     with_few<T>(spec.channels, tensors, [&](auto count) {
       const RowsIndex<count()> index(spec);
       parallel_for(stream, index.count(),
                    InputGradients<T, relu(), count()>{
                        index, of, gamma.data<W>(), mean.data<W>(), inv_std.data<W>(),
-                       mean_dz.data<W>(), slope.data<W>(), data_or_null<T>(dx),
-                       data_or_null<T>(d_residual), accumulates(dx), accumulates(d_residual)},
+                       mean_dz.data<W>(), slope.data<W>(), dx.into.data<T>(),
+                       to_residual.into.data<T>(), dx.accumulate, to_residual.accumulate},
                    index.kRows * count());
     });
   };

@@ -205,11 +205,6 @@ struct EarlierStates {
   }
 };
 
-template <class T>
-T* data_or_null(const Tensor& x) {
-  return x.defined() ? x.data<T>() : nullptr;
-}
-
 /// A direction's part of a state, or null if the state is undefined.
 template <class T>
 T* state_of(const RnnSpec& s, const Tensor& state, int64_t direction) {
@@ -254,8 +249,8 @@ void KernelRecurrentLayers::rnn(const Stream& stream, const RnnSpec& spec, const
             stream, position.rows * H,
             CellForward<T>{spec.cell, H, columns, position.first, ax.data<W>(), ah.data<W>(),
                            w.input_bias.data<W>(), w.recurrent_bias.data<W>(), h.data<T>(),
-                           data_or_null<W>(c), data_or_null<T>(kept.gates),
-                           data_or_null<W>(kept.more), y.data<T>() + d * H, spec.directions * H});
+                           c.data<W>(), kept.gates.data<T>(), kept.more.data<W>(),
+                           y.data<T>() + d * H, spec.directions * H});
       }
       if (lstm) deposit(stream, c, {after.c.slice(d * c.numel(), c.shape()), false});
     }
@@ -264,7 +259,7 @@ void KernelRecurrentLayers::rnn(const Stream& stream, const RnnSpec& spec, const
 
 void KernelRecurrentLayers::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y,
                                    const Tensor& dy, std::span<const RnnWeights> weights,
-                                   const RnnState& before, Tensor& saved, GradSlot* dx) {
+                                   const RnnState& before, Tensor& saved, const GradSlot& dx) {
   dispatch_activation(y.dtype(), "rnn_dx", [&](auto zero) {
     using T = decltype(zero);
     using W = Wide<T>;
@@ -283,22 +278,21 @@ void KernelRecurrentLayers::rnn_dx(const Stream& stream, const RnnSpec& spec, co
       const std::vector<RnnPosition> positions = positions_of(spec, d);
       for (size_t i = positions.size(); i-- > 0;) {
         const RnnPosition& position = positions[i];
-        parallel_for(
-            stream, position.rows * H,
-            CellBackward<T>{spec.cell, H, columns, position, y.data<T>() + d * H,
-                            dy.data<T>() + d * H, spec.directions * H,
-                            state_of<T>(spec, before.h, d), state_of<T>(spec, before.c, d),
-                            kept.gates.data<T>(), data_or_null<W>(kept.more),
-                            data_or_null<T>(kept.d_ah), dh.data<W>(), data_or_null<W>(dc)});
+        parallel_for(stream, position.rows * H,
+                     CellBackward<T>{spec.cell, H, columns, position, y.data<T>() + d * H,
+                                     dy.data<T>() + d * H, spec.directions * H,
+                                     state_of<T>(spec, before.h, d), state_of<T>(spec, before.c, d),
+                                     kept.gates.data<T>(), kept.more.data<W>(), kept.d_ah.data<T>(),
+                                     dh.data<W>(), dc.data<W>()});
         if (i == 0) break;  // no gradient reaches the initial state
         const Tensor& d_ah = gru ? kept.d_ah : kept.gates;
         products_.gemm(stream, {.m = position.rows, .n = H, .k = columns},
                        d_ah.rows(position.first, position.first + position.rows), recurrent,
                        {dh.rows(0, position.rows), gru});
       }
-      if (dx)
+      if (dx.into.defined())
         products_.gemm(stream, {.m = spec.total_rows(), .n = spec.inputs, .k = columns}, kept.gates,
-                       w.input, {dx->into, dx->accumulate || d > 0});
+                       w.input, {dx.into, dx.accumulate || d > 0});
     }
   });
 }

@@ -17,7 +17,7 @@ class KernelRecurrentLayers final : public RecurrentLayers {
            const RnnState& before, Tensor& y, RnnState& after, Tensor& saved) override;
   void rnn_dx(const Stream&, const RnnSpec&, const Tensor& y, const Tensor& dy,
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
-              GradSlot* dx) override;
+              const GradSlot& dx) override;
   void rnn_dw(const Stream&, const RnnSpec&, const Tensor& x, const Tensor& y,
               const RnnState& before, const Tensor& saved,
               std::span<const RnnGradients> gradients) override;

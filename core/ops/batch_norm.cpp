@@ -72,20 +72,12 @@ struct FrozenNormParameters {
 };
 
 /// The wanted slots of x, gamma, beta and the residual.
-struct NormSlots {
+std::array<GradSlot, 4> wanted_slots(Inputs& in, bool residual) {
   std::array<GradSlot, 4> slots;
-
-  NormSlots(Inputs& in, bool residual) {
-    for (size_t i = 0; i < (residual ? 4u : 3u); ++i) {
-      if (in.wanted(i)) slots[i] = in.slot(i);
-    }
-  }
-  GradSlot* at(size_t i) { return slots[i].into.defined() ? &slots[i] : nullptr; }
-  template <class T>
-  T* data(size_t i) const {
-    return slots[i].into.defined() ? slots[i].into.data<T>() : nullptr;
-  }
-};
+  for (size_t i = 0; i < (residual ? 4u : 3u); ++i)
+    if (in.wanted(i)) slots[i] = in.slot(i);
+  return slots;
+}
 
 struct Saved {
   BatchNormSpec spec;
@@ -95,14 +87,14 @@ struct Saved {
 };
 
 void backward_training(Context& context, const Saved& saved, const Tensor& dy, Inputs& in) {
-  NormSlots slots(in, saved.spec.residual);
+  const std::array<GradSlot, 4> to = wanted_slots(in, saved.spec.residual);
   context.backend.norms().batch_norm_dx(context.stream, saved.spec, saved.x, saved.passed, dy,
-                                        saved.gamma, saved.mean, saved.spread, slots.at(0),
-                                        slots.at(3), slots.at(1), slots.at(2));
+                                        saved.gamma, saved.mean, saved.spread, to[0], to[3], to[1],
+                                        to[2]);
 }
 
 void backward_evaluation(Context& context, const Saved& saved, const Tensor& dy, Inputs& in) {
-  const NormSlots to(in, saved.spec.residual);
+  const std::array<GradSlot, 4> to = wanted_slots(in, saved.spec.residual);
   dispatch_activation(dy.dtype(), "batch_norm", [&]<class T>(T) {
     const FrozenNorm<T> norm{saved.x.data<T>(),
                              saved.spec.relu ? saved.passed.data<T>() : nullptr,
@@ -114,11 +106,12 @@ void backward_evaluation(Context& context, const Saved& saved, const Tensor& dy,
                              Divisor(saved.spec.channels),
                              static_cast<Wide<T>>(saved.spec.epsilon)};
     parallel_for(context.stream, dy.numel(),
-                 FrozenNormInputs<T>{norm, to.data<T>(0), to.data<T>(3), to.slots[0].accumulate,
-                                     to.slots[3].accumulate});
-    parallel_for(context.stream, saved.spec.channels,
-                 FrozenNormParameters<T>{norm, to.data<Wide<T>>(1), to.data<Wide<T>>(2),
-                                         to.slots[1].accumulate, to.slots[2].accumulate});
+                 FrozenNormInputs<T>{norm, to[0].into.data<T>(), to[3].into.data<T>(),
+                                     to[0].accumulate, to[3].accumulate});
+    parallel_for(
+        context.stream, saved.spec.channels,
+        FrozenNormParameters<T>{norm, to[1].into.data<Wide<T>>(), to[2].into.data<Wide<T>>(),
+                                to[1].accumulate, to[2].accumulate});
   });
 }
 
@@ -158,7 +151,7 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
     return fusion.relu ? relu(sum) : sum;
   }
   Context& context = x.context();
-  const Tensor* residual = fusion.residual ? &fusion.residual->value() : nullptr;
+  const Tensor residual = fusion.residual ? fusion.residual->value() : Tensor();
   Tensor y = context.empty(x.shape(), x.value().dtype());
   Saved saved{spec, x.value(), gamma.value(), spec.relu ? y : Tensor(), {}, {}};
   std::vector<Variable> inputs{x, gamma, beta};

@@ -96,8 +96,7 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
         Tensor gates = saved;
         GradSlot dx;
         if (in.wanted(0)) dx = in.slot(0);
-        context.backend.recurrent().rnn_dx(context.stream, spec, y, dy, weights, before, gates,
-                                           in.wanted(0) ? &dx : nullptr);
+        context.backend.recurrent().rnn_dx(context.stream, spec, y, dy, weights, before, gates, dx);
         std::vector<RnnGradients> gradients;
         for (size_t d = 0; d < weights.size(); ++d) {
           const auto slot = [&](size_t parameter) {

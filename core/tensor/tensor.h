@@ -31,9 +31,10 @@ class Tensor {
   int64_t numel() const { return shape_.numel(); }
   int64_t bytes() const { return numel() * size_of(dtype_); }
 
+  /// The elements; null if the tensor is undefined.
   template <class T>
   T* data() const {
-    assert(dtype_of<T>::value == dtype_);
+    assert(!defined() || dtype_of<T>::value == dtype_);
     return reinterpret_cast<T*>(raw());
   }
   /// Sets all bytes of a host tensor to zero, at once.

@@ -122,7 +122,7 @@ StepTimes run_step(Backend& backend, const Stream& stream, std::vector<Layer>& l
     });
     times.time("norm forward", [&] {
       backend.norms().batch_norm(stream, l.norm, l.y, l.gamma, l.beta,
-                                 l.norm.residual ? &l.residual : nullptr, 0.1, l.running_mean,
+                                 l.norm.residual ? l.residual : Tensor(), 0.1, l.running_mean,
                                  l.running_var, l.mean, l.inv_std, l.out, no_mask);
     });
   }
@@ -131,8 +131,7 @@ StepTimes run_step(Backend& backend, const Stream& stream, std::vector<Layer>& l
     GradSlot dy{l.dy}, d_residual{l.d_residual}, d_gamma{l.d_gamma}, d_beta{l.d_beta};
     times.time("norm backward", [&] {
       backend.norms().batch_norm_dx(stream, l.norm, l.y, l.out, l.dout, l.gamma, l.mean, l.inv_std,
-                                    &dy, l.norm.residual ? &d_residual : nullptr, &d_gamma,
-                                    &d_beta);
+                                    dy, l.norm.residual ? d_residual : GradSlot{}, d_gamma, d_beta);
     });
     times.time(name("conv dw", l.conv), [&] {
       backend.convolutions().convolve(stream, ConvPass::dw, l.conv, l.x, l.dy, {l.dw});

@@ -113,7 +113,7 @@ void report(DType dtype, int threads, int repetitions) {
       });
       GradSlot dx{l.dx};
       least.time("dx", [&] {
-        backend->recurrent().rnn_dx(stream, l.spec, l.y, l.dy, l.weights, l.before, l.saved, &dx);
+        backend->recurrent().rnn_dx(stream, l.spec, l.y, l.dy, l.weights, l.before, l.saved, dx);
       });
       least.time("dw", [&] {
         backend->recurrent().rnn_dw(stream, l.spec, l.x, l.y, l.before, l.saved, l.gradients);

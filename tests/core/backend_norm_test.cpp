@@ -69,17 +69,17 @@ std::vector<Tensor> normalise(Side& side, const BatchNormSpec& s, bool accumulat
   const int64_t mask_bytes = side.backend->norms().relu_mask_bytes(s, side.dtype);
   Tensor mask = mask_bytes > 0 ? side.zeros({mask_bytes}, DType::u8) : Tensor();
   GradSlot dx{side.activation(shape, 8), accumulate};
-  GradSlot d_residual{side.activation(shape, 9), accumulate};
+  const GradSlot d_residual{side.activation(shape, 9), accumulate};
   GradSlot d_gamma{side.parameter(channels, 10), accumulate};
   GradSlot d_beta{side.parameter(channels, 11), accumulate};
-  const Tensor* added = s.residual ? &residual : nullptr;
+  const Tensor added = s.residual ? residual : Tensor();
   side.backend->norms().batch_norm(side.stream, s, x, gamma, beta, added, 0.1, running_mean,
                                    running_var, mean, inv_std, y, mask);
   side.backend->norms().batch_norm_eval(side.stream, s, x, gamma, beta, added, running_mean,
                                         running_var, evaluated);
   side.backend->norms().batch_norm_dx(side.stream, s, x, mask.defined() ? mask : y, dy, gamma, mean,
-                                      inv_std, &dx, s.residual ? &d_residual : nullptr, &d_gamma,
-                                      &d_beta);
+                                      inv_std, dx, s.residual ? d_residual : GradSlot{}, d_gamma,
+                                      d_beta);
   return {y,       evaluated, running_mean,    running_var,  mean,
           inv_std, dx.into,   d_residual.into, d_gamma.into, d_beta.into};
 }
@@ -148,11 +148,11 @@ TEST(Backend, AReluPassesNeitherZeroNorNaNBack) {
     Tensor state = side.zeros({8}, DType::f32), mean = side.zeros({8}, DType::f32);
     Tensor inv_std = side.zeros({8}, DType::f32), y = side.zeros({4, 8}, dtype);
     Tensor mask = side.zeros({side.backend->norms().relu_mask_bytes(spec, dtype)}, DType::u8);
-    side.backend->norms().batch_norm(side.stream, spec, x, gamma, beta, nullptr, 0.1, state, state,
-                                     mean, inv_std, y, mask);
+    side.backend->norms().batch_norm(side.stream, spec, x, gamma, beta, {}, 0.1, state, state, mean,
+                                     inv_std, y, mask);
     GradSlot d_beta{side.zeros({8}, DType::f32), false};
-    side.backend->norms().batch_norm_dx(side.stream, spec, x, mask, dy, gamma, mean, inv_std,
-                                        nullptr, nullptr, nullptr, &d_beta);
+    side.backend->norms().batch_norm_dx(side.stream, spec, x, mask, dy, gamma, mean, inv_std, {},
+                                        {}, {}, d_beta);
     for (int64_t c = 0; c < 8; ++c) {
       double sum = 0.0;
       for (int64_t row = 0; row < 4; ++row) sum += at(dy, row * 8 + c);
@@ -184,7 +184,7 @@ TEST(Backend, UnwantedGradientsOfBatchNormMayBeNull) {
       for (int64_t i = 0; i < 30; ++i) passed.data<uint8_t>()[i] = at(x, i) > 0 ? 1 : 0;
     }
     side.backend->norms().batch_norm_dx(side.stream, spec, x, passed, x, channel, channel, channel,
-                                        nullptr, nullptr, nullptr, &d_beta);
+                                        {}, {}, {}, d_beta);
     double sum = 0.0;
     for (int64_t row = 0; row < 10; ++row) sum += std::max(0.0, at(x, row * 3));
     EXPECT_NEAR(at(d_beta.into, 0), sum, 1e-5);  // ten f32 additions

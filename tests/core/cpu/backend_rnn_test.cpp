@@ -83,9 +83,8 @@ class Layer {
   Results run(const Asked& asked) {
     Results r = forward(Tensor({backend_->recurrent().rnn_saved_bytes(s, dtype_)}, DType::u8));
     r.dx = activation({s.total_rows(), s.inputs}, 5);
-    GradSlot dx{r.dx, asked.accumulate};
-    backend_->recurrent().rnn_dx(stream_, s, r.y, dy_, weights_, before_, saved_,
-                                 asked.dx ? &dx : nullptr);
+    const GradSlot dx = asked.dx ? GradSlot{r.dx, asked.accumulate} : GradSlot{};
+    backend_->recurrent().rnn_dx(stream_, s, r.y, dy_, weights_, before_, saved_, dx);
     std::vector<RnnGradients> into;
     for (int64_t d = 0; d < s.directions; ++d) {
       const RnnWeights& w = weights_[static_cast<size_t>(d)];

@@ -60,14 +60,14 @@ void normalise(Calls& calls, int64_t rows, int64_t all_channels, bool relu) {
   Tensor y = calls.activation(shape), evaluated = calls.activation(shape);
   const int64_t mask_bytes = calls.backend().norms().relu_mask_bytes(spec, x.dtype());
   Tensor mask = relu ? calls.empty({mask_bytes}, DType::u8) : Tensor();
-  calls.backend().norms().batch_norm(calls.stream(), spec, x, gamma, beta, &residual, 0.1,
+  calls.backend().norms().batch_norm(calls.stream(), spec, x, gamma, beta, residual, 0.1,
                                      running_mean, running_var, mean, inv_std, y, mask);
-  calls.backend().norms().batch_norm_eval(calls.stream(), spec, x, gamma, beta, &residual, beta,
+  calls.backend().norms().batch_norm_eval(calls.stream(), spec, x, gamma, beta, residual, beta,
                                           calls.parameter(channels), evaluated);
   GradSlot dx{calls.activation(shape), true}, d_residual{calls.activation(shape), false};
   GradSlot d_gamma{calls.parameter(channels), true}, d_beta{calls.parameter(channels), false};
-  calls.backend().norms().batch_norm_dx(calls.stream(), spec, x, mask, dy, gamma, mean, inv_std,
-                                        &dx, &d_residual, &d_gamma, &d_beta);
+  calls.backend().norms().batch_norm_dx(calls.stream(), spec, x, mask, dy, gamma, mean, inv_std, dx,
+                                        d_residual, d_gamma, d_beta);
   for (const Tensor& result : {running_mean, running_var, mean, inv_std, y, dx.into,
                                d_residual.into, d_gamma.into, d_beta.into})
     calls.made(result);
@@ -117,7 +117,7 @@ void recur(Calls& calls, RnnCell cell, DType type, DType matrices) {
   Tensor saved = calls.empty({calls.backend().recurrent().rnn_saved_bytes(spec, type)}, DType::u8);
   calls.backend().recurrent().rnn(calls.stream(), spec, x, weights, before, y, after, saved);
   GradSlot dx{calls.activation({11, 5}), true};
-  calls.backend().recurrent().rnn_dx(calls.stream(), spec, y, dy, weights, before, saved, &dx);
+  calls.backend().recurrent().rnn_dx(calls.stream(), spec, y, dy, weights, before, saved, dx);
   calls.backend().recurrent().rnn_dw(calls.stream(), spec, x, y, before, saved, gradients);
   for (const Tensor& result : {y, after.h, dx.into}) calls.made(result);
   if (cell == RnnCell::lstm) calls.made(after.c);

@@ -4,17 +4,22 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "apps/commands/commands.h"
 #include "core/base/error.h"
 
 namespace wisp {
+namespace {
 
+/// Whether an argument is KEY=VALUE: "a.b=1" is, unless a file has that name; "./a.b=1" is not.
 bool changes_a_key(const std::string& argument) {
   const size_t end = argument.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.");
   return end != std::string::npos && end > 0 && argument[end] == '=' && argument[0] != '.' &&
          !std::filesystem::exists(argument);
 }
+
+}  // namespace
 
 void AskedRun::add_to(CLI::App& command, const std::string& read) {
   constexpr const char* kKeys = "keys to change: train.precision=f32";
@@ -31,10 +36,9 @@ void AskedRun::add_to(CLI::App& command, const std::string& read) {
 
 std::unique_ptr<Inference> AskedRun::open() {
   if (reads_files_) {
-    const auto keys = std::stable_partition(files.begin(), files.end(),
-                                            [](const std::string& f) { return !changes_a_key(f); });
-    overrides.assign(keys, files.end());
-    files.erase(keys, files.end());
+    const auto keys = std::ranges::stable_partition(files, std::not_fn(changes_a_key));
+    overrides.assign(keys.begin(), keys.end());
+    files.erase(keys.begin(), keys.end());
     WISP_CHECK(!files.empty(), "no file is named, only keys to change: ", overrides.front());
   }
   auto model = std::make_unique<Inference>(path, overrides, checkpoint);

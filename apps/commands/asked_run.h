@@ -29,7 +29,4 @@ struct AskedRun {
   bool reads_files_ = false;
 };
 
-/// Whether an argument is KEY=VALUE: "a.b=1" is, unless a file has that name; "./a.b=1" is not.
-bool changes_a_key(const std::string& argument);
-
 }  // namespace wisp

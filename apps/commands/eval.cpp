@@ -86,24 +86,14 @@ void check_has_classes(const Facts& facts) {
                feed.name, ") are sequences");
 }
 
-/// "3 cat", or "3" if the classes have no names.
-std::string name_of_class(size_t index, const Facts& facts) {
-  return index < facts.names.size() ? fmt::format("{} {}", index, facts.names[index])
-                                    : fmt::format("{}", index);
-}
-
-std::string accuracy_text(const ClassCount& count) {
-  return count.targets == 0
-             ? "-"
-             : percent(static_cast<double>(count.correct) / static_cast<double>(count.targets));
-}
-
 void print_classes(const char* split, const Evaluation& evaluation, const Facts& facts) {
   if (evaluation.classes.empty()) return;
   fmt::print("\n{:>7} {:>8}  {} by class\n", "targets", "accuracy", split);
   for (size_t c = 0; c < evaluation.classes.size(); ++c) {
-    const ClassCount& count = evaluation.classes[c];
-    fmt::print("{:>7} {:>8}  {}\n", count.targets, accuracy_text(count), name_of_class(c, facts));
+    const auto [targets, correct] = evaluation.classes[c];
+    const double accuracy = static_cast<double>(correct) / static_cast<double>(targets);
+    fmt::print("{:>7} {:>8}  {}{}\n", targets, targets == 0 ? "-" : percent(accuracy), c,
+               c < facts.names.size() ? " " + facts.names[c] : "");
   }
 }
 

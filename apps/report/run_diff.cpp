@@ -24,11 +24,9 @@ bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)
 
 std::optional<FirstDifference> difference(const StepRow& a, const StepRow& b,
                                           const std::string& metric) {
-  for (const Column& column : kCompared) {
-    const double of_a = a.*column.value, of_b = b.*column.value;
-    const bool of_metric = column.value == &StepRow::metric;
-    if (!same(of_a, of_b))
-      return FirstDifference{a.step, of_metric ? metric : column.name, of_a, of_b};
+  for (const auto& [name, value] : kCompared) {
+    if (!same(a.*value, b.*value))
+      return FirstDifference{a.step, value == &StepRow::metric ? metric : name, a.*value, b.*value};
   }
   return {};
 }

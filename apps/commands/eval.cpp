@@ -31,7 +31,7 @@ struct EvalArguments {
 };
 
 /// The evaluations by the name of their split.
-using Splits = std::vector<std::pair<const char*, const Evaluation*>>;
+using NamedEvaluations = std::vector<std::pair<const char*, const Evaluation*>>;
 
 /// The test set's utterances, decoded by one search.
 struct Decoded {
@@ -151,7 +151,8 @@ ordered_json json_of(const Decoded& decoded) {
   return object;
 }
 
-void print_json(const RunEvaluation& run, const Splits& splits, const std::vector<Decoded>& ways) {
+void print_json(const RunEvaluation& run, const NamedEvaluations& splits,
+                const std::vector<Decoded>& ways) {
   ordered_json object;
   for (const auto& [split, evaluation] : splits) object[split] = json_of(run, *evaluation);
   for (const Decoded& decoded : ways) object["decoded"].push_back(json_of(decoded));
@@ -176,7 +177,7 @@ void run_eval(const EvalArguments& arguments) {
   const RunEvaluation evaluation = evaluate_run(arguments.run, arguments.overrides,
                                                 arguments.checkpoint, ask, arguments.classes);
   for (const std::string& notice : evaluation.notices) fmt::print(stderr, "wisp: {}\n", notice);
-  Splits splits{{"test", &evaluation.test}};
+  NamedEvaluations splits{{"test", &evaluation.test}};
   if (evaluation.validation) splits.emplace_back("validation", &*evaluation.validation);
   for (const auto& [split, found] : splits)
     if (!std::isfinite(found->loss)) fmt::print(stderr, "wisp: {}: {}\n", split, kNotFinite);

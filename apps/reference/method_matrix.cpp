@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <functional>
+#include <utility>
 
 #include "apps/setup/methods.h"
 #include "apps/setup/prepared.h"
@@ -19,29 +19,20 @@ data = { name = "synthetic", side = 8, train_count = 48, test_count = 8, threads
 train = { batch = 48, backend = "reference" }
 )";
 
-struct Column {
-  std::string name;
-  std::function<void(MatrixCell&)> choose;
-};
-
-std::vector<Column> columns() {
-  std::vector<Column> columns;
+/// The cell with each choice in turn, by the heading of the choice's column.
+std::vector<std::pair<std::string, MatrixCell>> row_of(const MatrixCell& base) {
+  std::vector<std::pair<std::string, MatrixCell>> row;
+  const auto add = [&](const std::string& heading, auto MatrixCell::*choice, const auto& value) {
+    row.emplace_back(heading, base).second.*choice = value;
+  };
   for (const char* optimizer : {"sgd", "nesterov", "adamw"})
-    columns.push_back({optimizer, [=](MatrixCell& cell) { cell.optimizer = optimizer; }});
-  columns.push_back({"accumulate", [](MatrixCell& cell) { cell.accumulate = 2; }});
-  for (const char* precision : {"bf16", "f64"})
-    columns.push_back({precision, [=](MatrixCell& cell) { cell.precision = precision; }});
-  for (const char* scope : {"layer", "bucket", "model"})
-    columns.push_back({scope, [=](MatrixCell& cell) { cell.scope = scope; }});
+    add(optimizer, &MatrixCell::optimizer, optimizer);
+  add("accumulate", &MatrixCell::accumulate, 2);
+  for (const char* precision : {"bf16", "f64"}) add(precision, &MatrixCell::precision, precision);
+  for (const char* scope : {"layer", "bucket", "model"}) add(scope, &MatrixCell::scope, scope);
   for (const int workers : {1, 2, 4, 8, 16})
-    columns.push_back(
-        {fmt::format("N={}", workers), [=](MatrixCell& cell) { cell.workers = workers; }});
-  return columns;
-}
-
-std::string word_for(const Verdict& verdict) {
-  if (!verdict.refusal.empty()) return "no";
-  return verdict.remarks.empty() ? "yes" : "(yes)";
+    add(fmt::format("N={}", workers), &MatrixCell::workers, workers);
+  return row;
 }
 
 }  // namespace
@@ -67,24 +58,20 @@ Verdict judge(const MatrixCell& cell) {
 }
 
 std::string method_matrix() {
-  const std::vector<Column> all = columns();
   std::string table = fmt::format("{:<14}", "method");
   std::string reasons;
-  for (const Column& column : all) table += fmt::format(" {:>10}", column.name);
+  for (const auto& [heading, cell] : row_of({})) table += fmt::format(" {:>10}", heading);
   table += "\n";
   for (const std::string& name : method_names()) {
     table += fmt::format("{:<14}", name);
     MatrixCell base{.method = name};
     if (!judge(base).refusal.empty()) base.optimizer = "adamw";
-    for (const Column& column : all) {
-      MatrixCell cell = base;
-      column.choose(cell);
-      const Verdict verdict = judge(cell);
-      table += fmt::format(" {:>10}", word_for(verdict));
-      if (!verdict.refusal.empty())
-        reasons += fmt::format("{}, {}: no: {}\n", name, column.name, verdict.refusal);
-      for (const std::string& remark : verdict.remarks)
-        reasons += fmt::format("{}, {}: {}\n", name, column.name, remark);
+    for (const auto& [heading, cell] : row_of(base)) {
+      const auto [refusal, remarks] = judge(cell);
+      table += fmt::format(" {:>10}", !refusal.empty() ? "no" : remarks.empty() ? "yes" : "(yes)");
+      if (!refusal.empty()) reasons += fmt::format("{}, {}: no: {}\n", name, heading, refusal);
+      for (const std::string& remark : remarks)
+        reasons += fmt::format("{}, {}: {}\n", name, heading, remark);
     }
     table += "\n";
   }

@@ -15,13 +15,8 @@ namespace {
 std::string file_word(const Facts& facts, int32_t target) {
   if (target < 0 || target >= std::ssize(facts.names)) return concat("class", target);
   std::string word = facts.names[static_cast<size_t>(target)];
-  std::replace_if(
-      word.begin(), word.end(),
-      [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte < 0x80 && !std::isalnum(byte) && c != '_';
-      },
-      '-');
+  const auto is_sign = [](unsigned char c) { return c < 0x80 && !std::isalnum(c) && c != '_'; };
+  std::ranges::replace_if(word, is_sign, '-');
   return word;
 }
 

@@ -47,10 +47,8 @@ std::string extents_of(const Shape& sample) {
 std::string class_name(const Facts& facts, size_t index) {
   if (index >= facts.names.size()) return std::to_string(index);
   const std::string& name = facts.names[index];
-  const bool visible = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return static_cast<unsigned char>(c) > ' ' && c != 0x7f;
-  });
-  return visible ? name : fmt::format("{:?}", name);
+  const auto is_visible = [](unsigned char c) { return c > ' ' && c != 0x7f; };
+  return !name.empty() && std::ranges::all_of(name, is_visible) ? name : fmt::format("{:?}", name);
 }
 
 std::vector<Row> general_rows(const DataSurvey& survey) {

@@ -44,11 +44,11 @@ std::vector<std::string> split_values(const std::string& key, const std::string&
 /// The text as a file name: letters, digits and ".+-" stay; a checksum distinguishes texts that
 /// became equal.
 std::string safe(const std::string& text) {
+  const auto is_unsafe = [](unsigned char c) {
+    return !std::isalnum(c) && c != '.' && c != '+' && c != '-';
+  };
   std::string name = text;
-  for (char& c : name) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '+';
-    if (!plain && c != '-') c = '_';
-  }
+  std::ranges::replace_if(name, is_unsafe, '_');
   if (name == text) return name;
   return fmt::format("{}-{}", name, checksum_text(crc32c(text.data(), text.size())));
 }

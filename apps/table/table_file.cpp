@@ -27,8 +27,8 @@ template <class... Parts>
 
 /// Whether a name can be part of a file's name.
 bool is_file_name(const std::string& name) {
-  return !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  return !name.empty() && name.front() != '.' && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) || c == '-' || c == '_' || c == '.';
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "apps/report/page/html_page.h"
 #include "apps/report/page/html_text.h"
@@ -58,32 +59,24 @@ Places places_of(const Points& points, const Scale& x, const Scale& y) {
   return places;
 }
 
-/// The curves that overlap on each line from place to place, or at each dot. Places are rounded to
-/// whole units, as lines are wider than tenths.
-class Overlaps {
- public:
-  explicit Overlaps(const std::vector<Places>& curves) {
-    for (size_t c = 0; c < curves.size(); ++c) {
-      for (size_t i = 0; i < curves[c].size(); ++i) {
-        add(curves[c][i], curves[c][i], c);
-        if (i > 0) add(curves[c][i - 1], curves[c][i], c);
-      }
+/// A line from place to place, or a dot, in whole units, as lines are wider than tenths.
+std::pair<Place, Place> stroke(const Place& from, const Place& to) {
+  return {{from.first / 10, from.second / 10}, {to.first / 10, to.second / 10}};
+}
+
+/// The curves that overlap in each stroke, in order of drawing.
+using Overlaps = std::map<std::pair<Place, Place>, std::set<size_t>>;
+
+Overlaps overlaps_of(const std::vector<Places>& curves) {
+  Overlaps overlaps;
+  for (size_t c = 0; c < curves.size(); ++c) {
+    for (size_t i = 0; i < curves[c].size(); ++i) {
+      overlaps[stroke(curves[c][i], curves[c][i])].insert(c);
+      if (i > 0) overlaps[stroke(curves[c][i - 1], curves[c][i])].insert(c);
     }
   }
-  /// The overlapping curves, in order of drawing.
-  const std::vector<size_t>& of(const Place& from, const Place& to) const {
-    return curves_.at({unit(from), unit(to)});
-  }
-
- private:
-  static Place unit(const Place& place) { return {place.first / 10, place.second / 10}; }
-  void add(const Place& from, const Place& to, size_t curve) {
-    std::vector<size_t>& curves = curves_[{unit(from), unit(to)}];
-    if (curves.empty() || curves.back() != curve) curves.push_back(curve);
-  }
-
-  std::map<std::pair<Place, Place>, std::vector<size_t>> curves_;
-};
+  return overlaps;
+}
 
 std::string text_of(const Place& place) {
   return fmt::format("{:.1f},{:.1f} ", 0.1 * static_cast<double>(place.first),
@@ -94,14 +87,14 @@ std::string text_of(const Place& place) {
 void put_lines(std::string& svg, size_t curve, const Places& places, const Overlaps& overlaps) {
   constexpr size_t kDash = 6;
   for (size_t first = 0; first + 1 < places.size();) {
-    const std::vector<size_t>& upon = overlaps.of(places[first], places[first + 1]);
+    const std::set<size_t>& upon = overlaps.at(stroke(places[first], places[first + 1]));
     std::string path = text_of(places[first]);
     size_t last = first;
-    while (last + 1 < places.size() && overlaps.of(places[last], places[last + 1]) == upon)
+    while (last + 1 < places.size() && overlaps.at(stroke(places[last], places[last + 1])) == upon)
       path += text_of(places[++last]);
     std::string style;
     if (upon.size() > 1) {
-      const auto turn = std::find(upon.begin(), upon.end(), curve) - upon.begin();
+      const auto turn = std::distance(upon.begin(), upon.find(curve));
       style = fmt::format(R"( style="stroke-dasharray:{} {};stroke-dashoffset:-{}")", kDash,
                           kDash * (upon.size() - 1), kDash * static_cast<size_t>(turn));
     }
@@ -114,8 +107,8 @@ void put_lines(std::string& svg, size_t curve, const Places& places, const Overl
 void put_dots(std::string& svg, size_t curve, const Places& places, const Overlaps& overlaps) {
   constexpr double kRadius = 3.0;
   for (const Place& place : places) {
-    const std::vector<size_t>& upon = overlaps.of(place, place);
-    const auto above = upon.end() - std::find(upon.begin(), upon.end(), curve) - 1;
+    const std::set<size_t>& upon = overlaps.at(stroke(place, place));
+    const auto above = std::distance(upon.find(curve), upon.end()) - 1;
     const double ring =
         above == 0 ? 0.0
                    : kRadius * static_cast<double>(above) / static_cast<double>(upon.size() - 1);
@@ -129,7 +122,7 @@ void put_curves(std::string& svg, const LineChart& chart, const std::vector<Poin
                 const Scale& x, const Scale& y) {
   std::vector<Places> places;
   for (const Points& curve : points) places.push_back(places_of(curve, x, y));
-  const Overlaps overlaps(places);
+  const Overlaps overlaps = overlaps_of(places);
   for (size_t c = 0; c < points.size(); ++c) {
     if (points[c].empty()) continue;
     const Curve& curve = chart.curves[c];

@@ -18,9 +18,8 @@ struct SweepRequest {
 };
 
 /// Trains every run that OUT does not hold yet, as RunQueue::run(). Writes OUT/sweep.csv and
-/// OUT/sweep.md anew after each. Throws Error before anything runs if a configuration is
-/// wrong, if OUT holds a run of the same name and another configuration, or if another sweep uses
-/// OUT.
+/// OUT/sweep.md anew after each. Throws Error before anything runs if a configuration is wrong, if
+/// OUT holds a run of the same name and another configuration, or if another sweep uses OUT.
 int run_sweep(const SweepRequest& request, const LoadSwept& load);
 
 }  // namespace wisp

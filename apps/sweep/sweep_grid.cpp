@@ -91,11 +91,11 @@ void bind_combination(SweepRun& run, std::span<const SweepAxis> axes, const Load
       }
       run.config = prepared.config().resolved();
     } catch (const UnknownKey& error) {
-      const auto axis = std::ranges::find(axes, error.key(), &SweepAxis::key);
-      if (axis == axes.end()) throw;
-      const auto index = static_cast<size_t>(axis - axes.begin());
-      unknown[index] = error;
-      leave_out(index);
+      const auto found = std::ranges::find(axes, error.key(), &SweepAxis::key);
+      const auto axis = static_cast<size_t>(found - axes.begin());
+      if (axis == axes.size() || !run.values[axis]) throw;  // the config itself has it
+      unknown[axis] = error;
+      leave_out(axis);
     }
   }
 }

@@ -32,8 +32,8 @@ using LoadSwept = std::function<Config(std::vector<std::string>)>;
 
 /// All combinations, the last axis fastest, each with a bound and checked configuration. A key that
 /// some combinations know and others do not is left out where it is unknown (compression.ratio with
-/// compression.method=none). Combinations that become equal are one run. Throws Error
-/// for a key that no combination knows, a repeated axis, and any configuration that makes no sense.
+/// compression.method=none). Combinations that become equal are one run. Throws Error for a key
+/// that no combination knows, a repeated axis, and any configuration that makes no sense.
 std::vector<SweepRun> sweep_runs(std::span<const SweepAxis> axes, const LoadSwept& load);
 
 }  // namespace wisp

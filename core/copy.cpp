@@ -80,25 +80,14 @@ void copy_bytes(const Stream& stream, const std::byte* from, std::byte* to, int6
 
 void copy_now(const Stream& stream, const Tensor& from, const Tensor& to) {
   check(stream, from, to);
-  if (on_host(from, to)) {
-    stream.synchronize();
-    return copy_on_host(from.raw(), to.raw(), to.bytes());
+  if (!to.device().is_cuda()) return copy_on_host(fetch(stream, from).raw(), to.raw(), to.bytes());
+  Tensor source = from;
+  if (!from.device().is_cuda()) {
+    source = host_tensor(from.shape(), from.dtype(), to.device());
+    copy_on_host(from.raw(), source.raw(), source.bytes());
   }
-  const Device device = stream.device();
-  if (from.device().is_cuda() && to.device().is_cuda()) {
-    copy(stream, from, to);
-    return stream.synchronize();
-  }
-  const Tensor pinned = host_tensor(from.shape(), from.dtype(), device);
-  if (to.device().is_cuda()) {
-    copy_on_host(from.raw(), pinned.raw(), pinned.bytes());
-    copy(stream, pinned, to);
-    stream.synchronize();
-  } else {
-    copy(stream, from, pinned);
-    stream.synchronize();
-    copy_on_host(pinned.raw(), to.raw(), to.bytes());
-  }
+  copy(stream, source, to);
+  stream.synchronize();
 }
 
 Tensor fetch(const Stream& stream, const Tensor& x) {

@@ -85,23 +85,14 @@ Frames frames_of(const char* op, Context& context, const Shape& images,
   return {images, first_rows(context, rows), spec.total_rows()};
 }
 
-void pack(const Stream& stream, const Frames& frames, const Tensor& images,
-          const GradSlot& packed) {
-  dispatch_activation(images.dtype(), "pack_frames", [&]<class T>(T) {
-    parallel_small_teams(stream, frames.columns(),
-                         Pack<T>{frames.layout(), frames.rows(), images.data<T>(),
-                                 packed.into.data<T>(), packed.accumulate},
-                         frames.images[1] * frames.images[3]);
-  });
-}
-
-void unpack(const Stream& stream, const Frames& frames, const Tensor& packed,
-            const GradSlot& images) {
-  dispatch_activation(packed.dtype(), "unpack_frames", [&]<class T>(T) {
-    parallel_small_teams(stream, frames.columns(),
-                         Unpack<T>{frames.layout(), frames.rows(), packed.data<T>(),
-                                   images.into.data<T>(), images.accumulate},
-                         frames.images[1] * frames.images[3]);
+template <template <class> class Kernel>
+void move_frames(const char* op, const Stream& stream, const Frames& frames, const Tensor& from,
+                 const GradSlot& to) {
+  dispatch_activation(from.dtype(), op, [&]<class T>(T) {
+    parallel_small_teams(
+        stream, frames.columns(),
+        Kernel<T>{frames.layout(), frames.rows(), from.data<T>(), to.into.data<T>(), to.accumulate},
+        frames.images[1] * frames.images[3]);
   });
 }
 
@@ -113,9 +104,9 @@ Variable pack_frames(const Variable& x, const std::vector<int64_t>& rows) {
              x.shape(), ", expected (N, H, W, C)");
   const Frames frames = frames_of("pack_frames", context, x.shape(), rows);
   const Tensor y = context.empty(frames.packed(), x.value().dtype());
-  pack(context.stream, frames, x.value(), {y});
+  move_frames<Pack>("pack_frames", context.stream, frames, x.value(), {y});
   return record("pack_frames", y, {x}, [&context, frames](const Tensor& dy, Inputs& in) {
-    unpack(context.stream, frames, dy, in.slot(0));
+    move_frames<Unpack>("unpack_frames", context.stream, frames, dy, in.slot(0));
   });
 }
 
@@ -128,9 +119,9 @@ Variable unpack_frames(const Variable& x, const std::vector<int64_t>& rows, int6
   const Frames frames =
       frames_of("unpack_frames", context, {spec.sequences(), shape[1], positions, shape[2]}, rows);
   const Tensor y = context.empty(frames.images, x.value().dtype());
-  unpack(context.stream, frames, x.value(), {y});
+  move_frames<Unpack>("unpack_frames", context.stream, frames, x.value(), {y});
   return record("unpack_frames", y, {x}, [&context, frames](const Tensor& dy, Inputs& in) {
-    pack(context.stream, frames, dy, in.slot(0));
+    move_frames<Pack>("pack_frames", context.stream, frames, dy, in.slot(0));
   });
 }
 

@@ -41,18 +41,10 @@ int64_t Shape::numel() const {
   return product;
 }
 
-Shape Shape::with_rows(int64_t rows) const {
-  WISP_CHECK(rank_ > 0, "with_rows: a scalar has no rows");
+Shape Shape::with(const char* what, int i, int64_t extent) const {
+  WISP_CHECK(rank_ > 0, "with_", what, ": a scalar has no ", what);
   Shape shape = *this;
-  shape.extents_[0] = rows;
-  check_size(shape);
-  return shape;
-}
-
-Shape Shape::with_columns(int64_t columns) const {
-  WISP_CHECK(rank_ > 0, "with_columns: a scalar has no columns");
-  Shape shape = *this;
-  shape.extents_[static_cast<size_t>(rank_ - 1)] = columns;
+  shape.extents_[static_cast<size_t>(i)] = extent;
   check_size(shape);
   return shape;
 }

@@ -28,15 +28,17 @@ class Shape {
   /// Product of all extents except the last: the number of rows as a matrix (1 for a scalar).
   int64_t rows() const { return rank_ == 0 ? 1 : numel() / (*this)[-1]; }
   /// The shape with another first extent. Throws Error for a scalar.
-  Shape with_rows(int64_t rows) const;
+  Shape with_rows(int64_t rows) const { return with("rows", 0, rows); }
   /// The shape with another last extent. Throws Error for a scalar.
-  Shape with_columns(int64_t columns) const;
+  Shape with_columns(int64_t columns) const { return with("columns", rank_ - 1, columns); }
   /// (n, extents …), the shape of n stacked tensors. Throws Error beyond kMaxRank.
   Shape stacked(int64_t n) const;
   std::string str() const;
   bool operator==(const Shape&) const = default;
 
  private:
+  Shape with(const char* what, int i, int64_t extent) const;
+
   std::array<int64_t, kMaxRank> extents_{};
   int rank_ = 0;
 };

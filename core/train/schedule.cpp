@@ -11,20 +11,25 @@
 namespace wisp {
 namespace {
 
-/// Binds the number "schedule.NAME". Throws Error unless it `holds`.
-template <class T, class Holds>
-T number(Config& config, const std::string& name, T value, const char* meaning, const Holds& holds,
-         const char* range) {
+/// Numbers that a key may have, and their name in messages.
+struct Range {
+  bool (*holds)(double);
+  const char* name;
+};
+constexpr Range kPositive{[](double value) { return value > 0.0; }, "more than 0"};
+constexpr Range kNotNegative{[](double value) { return value >= 0.0; }, "0 or more"};
+constexpr Range kOneOrMore{[](double value) { return value >= 1.0; }, "1 or more"};
+constexpr Range kUpToOne{[](double value) { return value >= 0.0 && value <= 1.0; }, "0 to 1"};
+
+/// Binds the number "schedule.NAME". Throws Error unless it is in the range.
+template <class T>
+T number(Config& config, const std::string& name, T value, const char* meaning,
+         const Range& range) {
   const std::string key = "schedule." + name;
   config.bind(key, value, meaning);
-  config.expect(holds(value), key, value, range);
+  config.expect(range.holds(static_cast<double>(value)), key, value, range.name);
   return value;
 }
-
-bool positive(double value) { return value > 0.0; }
-bool not_negative(double value) { return value >= 0.0; }
-bool one_or_more(double value) { return value >= 1.0; }
-bool up_to_one(double value) { return value >= 0.0 && value <= 1.0; }
 
 /// Half a cosine from `a` at share 0 to `b` at share 1.
 double half_cosine(double a, double b, double share) {
@@ -39,8 +44,7 @@ std::unique_ptr<Schedule> schedule_of(std::function<double(double)> at) {
 std::unique_ptr<Schedule> make_constant(Config&, double) { return std::make_unique<Schedule>(); }
 
 double bind_factor(Config& config) {
-  return number(config, "factor", 0.1, "factor of the rate at each change, above 0", positive,
-                "more than 0");
+  return number(config, "factor", 0.1, "factor of the rate at each change, above 0", kPositive);
 }
 
 std::unique_ptr<Schedule> make_multi_step(Config& config, double) {
@@ -60,11 +64,11 @@ std::unique_ptr<Schedule> make_multi_step(Config& config, double) {
 
 /// factor ^ (1 + floor((epoch - hold) / every)) from epoch `hold` on, else 1.
 std::unique_ptr<Schedule> make_step(Config& config, double) {
-  const double every = number(config, "step_epochs", 30.0,
-                              "epochs between multiplications, above 0", positive, "more than 0");
-  const double given = number(config, "hold_epochs", 0.0,
-                              "epochs before the first multiplication, 0 or more; 0: step_epochs",
-                              not_negative, "0 or more");
+  const double every =
+      number(config, "step_epochs", 30.0, "epochs between multiplications, above 0", kPositive);
+  const double given =
+      number(config, "hold_epochs", 0.0,
+             "epochs before the first multiplication, 0 or more; 0: step_epochs", kNotNegative);
   const double hold = given > 0.0 ? given : every;
   return schedule_of([every, hold, factor = bind_factor(config)](double epoch) {
     return epoch < hold ? 1.0 : std::pow(factor, 1.0 + std::floor((epoch - hold) / every));
@@ -73,12 +77,10 @@ std::unique_ptr<Schedule> make_step(Config& config, double) {
 
 /// end + (1 - end) (1 - epoch / epochs) ^ power.
 std::unique_ptr<Schedule> make_polynomial(Config& config, double epochs) {
-  const double power =
-      number(config, "power", 1.0, "exponent of the remaining share of the run, above 0", positive,
-             "more than 0");
-  const double end =
-      number(config, "end_factor", 0.0, "factor of the rate at the end of the run, in [0, 1]",
-             up_to_one, "0 to 1");
+  const double power = number(config, "power", 1.0,
+                              "exponent of the remaining share of the run, above 0", kPositive);
+  const double end = number(config, "end_factor", 0.0,
+                            "factor of the rate at the end of the run, in [0, 1]", kUpToOne);
   return schedule_of([power, end, epochs](double epoch) {
     return end + (1.0 - end) * std::pow(1.0 - std::min(1.0, epoch / epochs), power);
   });
@@ -92,15 +94,13 @@ std::unique_ptr<Schedule> make_cosine(Config&, double epochs) {
 
 /// Like PyTorch's OneCycleLR, whose corners lie a step earlier. The momentum does not change.
 std::unique_ptr<Schedule> make_one_cycle(Config& config, double epochs) {
-  const double peak = number(
-      config, "pct_start", 0.3, "share of the run until the peak, in (0, 1)",
-      [](double value) { return value > 0.0 && value < 1.0; }, "0 < share < 1");
-  const double start =
-      1.0 / number(config, "div_factor", 25.0, "rate at the peak / rate at the start, 1 or more",
-                   one_or_more, "1 or more");
-  const double end =
-      start / number(config, "final_div_factor", 1e4,
-                     "rate at the start / rate at the end, 1 or more", one_or_more, "1 or more");
+  const double peak =
+      number(config, "pct_start", 0.3, "share of the run until the peak, in (0, 1)",
+             Range{[](double value) { return value > 0.0 && value < 1.0; }, "0 < share < 1"});
+  const double start = 1.0 / number(config, "div_factor", 25.0,
+                                    "rate at the peak / rate at the start, 1 or more", kOneOrMore);
+  const double end = start / number(config, "final_div_factor", 1e4,
+                                    "rate at the start / rate at the end, 1 or more", kOneOrMore);
   auto schedule = schedule_of([peak, start, end, epochs](double epoch) {
     const double share = std::min(1.0, epoch / epochs);
     if (share < peak) return half_cosine(start, 1.0, share / peak);
@@ -112,19 +112,18 @@ std::unique_ptr<Schedule> make_one_cycle(Config& config, double epochs) {
 
 std::unique_ptr<Schedule> make_plateau(Config& config, double) {
   PlateauOptions options;
-  options.factor = number(
-      config, "factor", options.factor, "factor of the rate at each change, in (0, 1)",
-      [](double value) { return value > 0.0 && value < 1.0; }, "0 < factor < 1");
+  options.factor =
+      number(config, "factor", options.factor, "factor of the rate at each change, in (0, 1)",
+             Range{[](double value) { return value > 0.0 && value < 1.0; }, "0 < factor < 1"});
   options.patience = number(
       config, "patience", options.patience,
-      "number of evaluations in a row tolerated without a better loss, 0 or more",
-      [](int64_t value) { return value >= 0; }, "0 or more");
-  options.threshold = number(
-      config, "threshold", options.threshold,
-      "relative improvement on the best loss above which a loss is better, in [0, 1)",
-      [](double value) { return value >= 0.0 && value < 1.0; }, "0 <= share < 1");
+      "number of evaluations in a row tolerated without a better loss, 0 or more", kNotNegative);
+  options.threshold =
+      number(config, "threshold", options.threshold,
+             "relative improvement on the best loss above which a loss is better, in [0, 1)",
+             Range{[](double value) { return value >= 0.0 && value < 1.0; }, "0 <= share < 1"});
   options.min_factor = number(config, "min_factor", options.min_factor,
-                              "lowest factor of the rate, in [0, 1]", up_to_one, "0 to 1");
+                              "lowest factor of the rate, in [0, 1]", kUpToOne);
   auto schedule = std::make_unique<Schedule>();
   schedule->plateau = options;
   return schedule;
@@ -153,12 +152,10 @@ LrSchedule LrSchedule::bind(Config& config, double epochs) {
   config.bind("schedule.kind", run.kind,
               "learning-rate schedule; `wisp config --reference` has a section for each");
   config.offer("schedule.kind", ScheduleRegistry::instance().names());
-  run.warmup_epochs =
-      number(config, "warmup_epochs", run.warmup_epochs,
-             "epochs of linear warm-up to the full rate, 0 or more", not_negative, "0 or more");
-  run.warmup_start =
-      number(config, "warmup_start", run.warmup_start,
-             "share of the rate at the start of the warm-up, in [0, 1]", up_to_one, "0 to 1");
+  run.warmup_epochs = number(config, "warmup_epochs", run.warmup_epochs,
+                             "epochs of linear warm-up to the full rate, 0 or more", kNotNegative);
+  run.warmup_start = number(config, "warmup_start", run.warmup_start,
+                            "share of the rate at the start of the warm-up, in [0, 1]", kUpToOne);
   const ScheduleRegistry::Entry& entry =
       naming(config.where("schedule.kind"), [&]() -> const ScheduleRegistry::Entry& {
         return ScheduleRegistry::instance().find("schedule.kind", run.kind);

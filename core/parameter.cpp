@@ -1,6 +1,7 @@
 #include "core/parameter.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/backend.h"
 #include "core/base/hash.h"
@@ -32,9 +33,8 @@ struct RoundWeights {
 }  // namespace
 
 std::vector<Parameter*> arena_order(std::vector<Parameter*> parameters) {
-  std::reverse(parameters.begin(), parameters.end());
-  std::stable_partition(parameters.begin(), parameters.end(),
-                        [](const Parameter* parameter) { return !parameter->frozen; });
+  std::ranges::reverse(parameters);
+  std::ranges::stable_partition(parameters, std::not_fn(&Parameter::frozen));
   return parameters;
 }
 

@@ -6,17 +6,12 @@
 
 namespace wisp {
 
-class Dropout final {
- public:
-  /// `layer` is a number that no other dropout layer of the model has.
-  Dropout(double probability, uint64_t layer) : probability_(probability), layer_(layer) {}
+struct Dropout {
+  double probability;
+  uint64_t layer;  // a number that no other dropout layer of the model has
 
   /// Returns x unchanged if the context does not train.
-  Variable operator()(const Variable& x) const { return dropout(x, probability_, layer_); }
-
- private:
-  double probability_;
-  uint64_t layer_;
+  Variable operator()(const Variable& x) const { return dropout(x, probability, layer); }
 };
 
 }  // namespace wisp

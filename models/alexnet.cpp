@@ -44,8 +44,8 @@ AlexNetPlan AlexNetPlan::of_groups(int64_t groups) {
 
 AlexNet::AlexNet(const AlexNetPlan& plan, const Facts& facts, const AlexNetOptions& options)
     : Classifier(facts.classes, options.classifier),
-      first_dropout_(options.dropout, 0),
-      second_dropout_(options.dropout, 1) {
+      first_dropout_{options.dropout, 0},
+      second_dropout_{options.dropout, 1} {
   WISP_CHECK(options.dropout >= 0.0 && options.dropout < 1.0, "alexnet: a dropout of ",
              options.dropout, ", expected a number in [0, 1)");
   const Shape& image = facts.image("alexnet");

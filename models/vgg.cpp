@@ -26,8 +26,8 @@ VggPlan VggPlan::of_depth(int64_t depth) {
 Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
     : Classifier(facts.classes, options.classifier),
       plan_(plan),
-      first_dropout_(options.dropout, 0),
-      second_dropout_(options.dropout, 1) {
+      first_dropout_{options.dropout, 0},
+      second_dropout_{options.dropout, 1} {
   WISP_CHECK(options.dropout >= 0.0 && options.dropout < 1.0, "vgg: a dropout of ", options.dropout,
              ", expected a number in [0, 1)");
   WISP_CHECK(plan.hidden >= 0, "vgg: hidden layers of ", plan.hidden,

@@ -103,12 +103,6 @@ MemoryStats MemoryPool::stats() const {
   return stats_;
 }
 
-MemoryPool::Range& MemoryPool::range_of(int64_t stream_id) {
-  std::unique_ptr<Range>& range = ranges_[stream_id];
-  if (!range) range = std::make_unique<Range>();
-  return *range;
-}
-
 MemoryPool::Block* MemoryPool::take_fitting(Range& range, int64_t bytes) {
   const auto found = range.free.lower_bound(bytes);
   if (found == range.free.end() || (options_.guarded && found->first != bytes)) return nullptr;
@@ -184,7 +178,9 @@ void MemoryPool::count_growth(bool grown, int64_t bytes) {
 MemoryPool::Block* MemoryPool::allocate(int64_t bytes, int64_t stream_id) {
   bytes = round_up(std::max<int64_t>(bytes, 1), kAlignment);
   std::lock_guard lock(mutex_);
-  Range& range = range_of(stream_id);
+  std::unique_ptr<Range>& of_stream = ranges_[stream_id];
+  if (!of_stream) of_stream = std::make_unique<Range>();
+  Range& range = *of_stream;
   Block* block = take_fitting(range, bytes);
   if (!block) {
     if (options_.guarded) {

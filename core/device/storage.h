@@ -52,7 +52,6 @@ class MemoryPool {
   using FreeList = std::multimap<int64_t, Block*>;  // key: bytes
   struct Range;
 
-  Range& range_of(int64_t stream_id);
   Block* take_fitting(Range& range, int64_t bytes);
   void grow(Range& range, int64_t bytes);
   void grow_guarded(Range& range, int64_t bytes);

@@ -13,8 +13,7 @@ struct PackedRows {
   const int64_t* first;  // (positions + 1); the last one is the number of rows
   int64_t positions;
 
-  WISP_HD int64_t sequences_at(int64_t t) const { return first[t + 1] - first[t]; }
-  WISP_HD bool has(int64_t t, int64_t n) const { return t < positions && sequences_at(t) > n; }
+  WISP_HD bool has(int64_t t, int64_t n) const { return t < positions && row(t, n) < first[t + 1]; }
   WISP_HD int64_t row(int64_t t, int64_t n) const { return first[t] + n; }
 };
 

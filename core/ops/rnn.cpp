@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "core/backend.h"
@@ -68,10 +69,8 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
   check_state(op, spec, before.h, type);
   check_state(op, spec, before.c, type);
 
-  bool kept = false;
-  for (const Variable& input : inputs) kept |= context.recording && input.requires_grad();
   Tensor saved;
-  if (kept)
+  if (context.recording && std::ranges::any_of(inputs, &Variable::requires_grad))
     saved = context.empty({context.backend.recurrent().rnn_saved_bytes(spec, type)}, DType::u8);
   const Shape state{spec.directions, spec.sequences(), spec.hidden};
   RnnState after{context.empty(state, type), {}};

@@ -38,10 +38,8 @@ void freeze(Config& config, std::span<Parameter* const> parameters) {
     WISP_CHECK(fits, config.where("train.freeze"), ": train.freeze: no parameter's name fits '",
                pattern, "'; nearest: ", nearest_names(parameters, pattern));
   }
-  const bool all = std::all_of(parameters.begin(), parameters.end(),
-                               [](const Parameter* parameter) { return parameter->frozen; });
-  WISP_CHECK(parameters.empty() || !all, config.where("train.freeze"),
-             ": train.freeze leaves nothing to train");
+  WISP_CHECK(parameters.empty() || !std::ranges::all_of(parameters, &Parameter::frozen),
+             config.where("train.freeze"), ": train.freeze leaves nothing to train");
 }
 
 }  // namespace wisp

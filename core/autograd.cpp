@@ -10,17 +10,6 @@
 #include "core/op_log.h"
 
 namespace wisp {
-namespace {
-
-template <class T>
-struct Store {
-  T* into;
-  T value;
-  WISP_HD void operator()() const { *into = value; }
-};
-
-}  // namespace
-
 namespace autograd {
 
 struct Node {
@@ -149,6 +138,13 @@ GradSlot Inputs::slot(size_t i, const Tensor& spent) {
 }
 
 namespace {
+
+template <class T>
+struct Store {
+  T* into;
+  T value;
+  WISP_HD void operator()() const { *into = value; }
+};
 
 /// Counts in Node::uses the uses, below `root`, of each node that needs a gradient.
 void count_uses(Node& root) {

@@ -34,6 +34,19 @@ Init bias_init(const AlexNetPlan& plan, int64_t fan_in, bool of_one) {
   return weight_init(plan, fan_in);
 }
 
+std::unique_ptr<Model> make_alexnet(Config& config, const Facts& facts) {
+  int64_t groups = 1;
+  config.bind("model.groups", groups,
+              "1: torchvision's AlexNet; 2: the wider one of 2012, with groups");
+  AlexNetOptions options;
+  config.bind("model.dropout", options.dropout, "dropout before each hidden layer, in [0, 1)");
+  options.classifier = bind_classifier(config);
+  return std::make_unique<AlexNet>(AlexNetPlan::of_groups(groups), facts, options);
+}
+
+const ModelRegistration alexnet_registration(
+    "alexnet", "convolutional network for ImageNet (Krizhevsky et al. 2012)", make_alexnet);
+
 }  // namespace
 
 AlexNetPlan AlexNetPlan::of_groups(int64_t groups) {
@@ -84,20 +97,4 @@ Variable AlexNet::logits(const Variable& images) const {
   return linear_[2](widen(x));
 }
 
-namespace {
-
-std::unique_ptr<Model> make_alexnet(Config& config, const Facts& facts) {
-  int64_t groups = 1;
-  config.bind("model.groups", groups,
-              "1: torchvision's AlexNet; 2: the wider one of 2012, with groups");
-  AlexNetOptions options;
-  config.bind("model.dropout", options.dropout, "dropout before each hidden layer, in [0, 1)");
-  options.classifier = bind_classifier(config);
-  return std::make_unique<AlexNet>(AlexNetPlan::of_groups(groups), facts, options);
-}
-
-const ModelRegistration alexnet_registration(
-    "alexnet", "convolutional network for ImageNet (Krizhevsky et al. 2012)", make_alexnet);
-
-}  // namespace
 }  // namespace wisp

@@ -40,6 +40,22 @@ std::vector<int64_t> rows_of(const std::vector<int64_t>& lengths) {
   return rows;
 }
 
+std::unique_ptr<Model> make_deepspeech(Config& config, const Facts& facts) {
+  DeepSpeechOptions options;
+  config.bind("model.convolutions", options.convolutions,
+              "number of convolutions: 2, or 3 as in the largest models");
+  config.bind("model.conv_bias", options.conv_bias, "bias in the convolutions, before their norm");
+  config.bind_choice("model.cell", options.cell, rnn_cells(),
+                     "cell of the recurrent layers: lstm, gru or tanh");
+  config.bind("model.layers", options.layers,
+              "number of bidirectional recurrent layers, whose directions are added");
+  config.bind("model.units", options.units, "hidden size of each layer and direction");
+  return std::make_unique<DeepSpeech>(options, facts);
+}
+
+const ModelRegistration deepspeech_registration("deepspeech", "Deep Speech 2 (Amodei et al. 2016)",
+                                                make_deepspeech);
+
 }  // namespace
 
 DeepSpeech::DeepSpeech(const DeepSpeechOptions& options, const Facts& facts) : options_(options) {
@@ -146,23 +162,4 @@ void DeepSpeech::measure(const Step& step, const Batch& batch, const Tensor& sum
   count_too_short(frames, rows, batch.targets, sums.rows(3, 4).reshape({2}));
 }
 
-namespace {
-
-std::unique_ptr<Model> make_deepspeech(Config& config, const Facts& facts) {
-  DeepSpeechOptions options;
-  config.bind("model.convolutions", options.convolutions,
-              "number of convolutions: 2, or 3 as in the largest models");
-  config.bind("model.conv_bias", options.conv_bias, "bias in the convolutions, before their norm");
-  config.bind_choice("model.cell", options.cell, rnn_cells(),
-                     "cell of the recurrent layers: lstm, gru or tanh");
-  config.bind("model.layers", options.layers,
-              "number of bidirectional recurrent layers, whose directions are added");
-  config.bind("model.units", options.units, "hidden size of each layer and direction");
-  return std::make_unique<DeepSpeech>(options, facts);
-}
-
-const ModelRegistration deepspeech_registration("deepspeech", "Deep Speech 2 (Amodei et al. 2016)",
-                                                make_deepspeech);
-
-}  // namespace
 }  // namespace wisp

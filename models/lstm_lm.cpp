@@ -21,6 +21,34 @@ void check(const LstmLmOptions& options, const Facts& facts) {
              ", expected 0 or more");
 }
 
+std::unique_ptr<Model> make_lstm_lm(Config& config, const Facts& facts) {
+  LstmLmOptions options;
+  config.bind_choice("model.cell", options.cell, rnn_cells(),
+                     "cell of the recurrent layers: lstm, gru or tanh");
+  config.bind("model.layers", options.layers, "number of recurrent layers");
+  config.bind("model.units", options.units,
+              "hidden size of each layer, and size of the word vectors");
+  config.bind("model.dropout", options.dropout,
+              "dropout before, between and after the layers, in [0, 1) (Zaremba et al. 2014)");
+  config.bind("model.locked_dropout", options.locked_dropout,
+              "same dropout mask at all positions of a window (Gal & Ghahramani 2016)");
+  config.bind("model.tied", options.tied,
+              "words' vectors are the output's weights, too (Press & Wolf 2017)");
+  config.bind_choice("model.loss", options.sum_over_time,
+                     {{"mean", false}, {"sum_over_time", true}},
+                     "loss behind the gradients: mean (per token), or sum_over_time (summed over a "
+                     "window's positions, for Zaremba's learning rates and clipping bounds)");
+  config.bind(
+      "model.init_range", options.init_range,
+      "bound b of initial weights uniform in ±b, 0 or more; 0: layers in ±1 / sqrt(units), word "
+      "vectors and output in ±0.1, output bias 0");
+  return std::make_unique<LstmLm>(options, facts);
+}
+
+const ModelRegistration lstm_lm_registration("lstm_lm",
+                                             "recurrent language model (Zaremba et al. 2014)",
+                                             make_lstm_lm);
+
 }  // namespace
 
 LstmLm::LstmLm(const LstmLmOptions& options, const Facts& facts) : options_(options) {
@@ -85,35 +113,4 @@ std::vector<std::string> LstmLm::exchange_names(const std::string& name) const {
   return {name};
 }
 
-namespace {
-
-std::unique_ptr<Model> make_lstm_lm(Config& config, const Facts& facts) {
-  LstmLmOptions options;
-  config.bind_choice("model.cell", options.cell, rnn_cells(),
-                     "cell of the recurrent layers: lstm, gru or tanh");
-  config.bind("model.layers", options.layers, "number of recurrent layers");
-  config.bind("model.units", options.units,
-              "hidden size of each layer, and size of the word vectors");
-  config.bind("model.dropout", options.dropout,
-              "dropout before, between and after the layers, in [0, 1) (Zaremba et al. 2014)");
-  config.bind("model.locked_dropout", options.locked_dropout,
-              "same dropout mask at all positions of a window (Gal & Ghahramani 2016)");
-  config.bind("model.tied", options.tied,
-              "words' vectors are the output's weights, too (Press & Wolf 2017)");
-  config.bind_choice("model.loss", options.sum_over_time,
-                     {{"mean", false}, {"sum_over_time", true}},
-                     "loss behind the gradients: mean (per token), or sum_over_time (summed over a "
-                     "window's positions, for Zaremba's learning rates and clipping bounds)");
-  config.bind(
-      "model.init_range", options.init_range,
-      "bound b of initial weights uniform in ±b, 0 or more; 0: layers in ±1 / sqrt(units), word "
-      "vectors and output in ±0.1, output bias 0");
-  return std::make_unique<LstmLm>(options, facts);
-}
-
-const ModelRegistration lstm_lm_registration("lstm_lm",
-                                             "recurrent language model (Zaremba et al. 2014)",
-                                             make_lstm_lm);
-
-}  // namespace
 }  // namespace wisp

@@ -32,6 +32,38 @@ int out_channels(const ResNetPlan& plan) {
   return plan.bottleneck ? ResidualBlock::kExpansion * last : last;
 }
 
+ResNetOptions bind_options(Config& config) {
+  ResNetOptions options;
+  options.classifier = bind_classifier(config);
+  config.bind("model.zero_init_residual", options.zero_init_residual,
+              "start the last norm of each block with scale 0 (Goyal et al. 2017, section 5.1)");
+  return options;
+}
+
+std::unique_ptr<Model> make_cifar(Config& config, const Facts& facts) {
+  int64_t depth = 20;
+  config.bind("model.depth", depth, "number of layers: 6n + 2, such as 20, 32, 44, 56, 110");
+  return std::make_unique<ResNet>(ResNetPlan::cifar(depth), facts, bind_options(config));
+}
+
+std::unique_ptr<Model> make_imagenet(Config& config, const Facts& facts) {
+  int64_t depth = 50;
+  config.bind("model.depth", depth, "number of layers: 18, 34, 50, 101 or 152");
+  bool large_stem = true;
+  config.bind_choice(
+      "model.stem", large_stem, {{"7x7", true}, {"3x3", false}},
+      "first convolution: 7x7 (with stride 2 and a max pool), or 3x3 for small pictures");
+  ResNetPlan plan = ResNetPlan::imagenet(depth);
+  plan.large_stem = large_stem;
+  return std::make_unique<ResNet>(plan, facts, bind_options(config));
+}
+
+const ModelRegistration cifar_registration("resnet_cifar",
+                                           "residual network for CIFAR, option A (He et al. 2016)",
+                                           make_cifar);
+const ModelRegistration imagenet_registration(
+    "resnet", "residual network for ImageNet, v1.5 (He et al. 2016)", make_imagenet);
+
 }  // namespace
 
 ResNetPlan ResNetPlan::cifar(int64_t depth) {
@@ -100,39 +132,4 @@ std::vector<std::string> ResNet::exchange_names(const std::string& name) const {
   return {result};
 }
 
-namespace {
-
-ResNetOptions bind_options(Config& config) {
-  ResNetOptions options;
-  options.classifier = bind_classifier(config);
-  config.bind("model.zero_init_residual", options.zero_init_residual,
-              "start the last norm of each block with scale 0 (Goyal et al. 2017, section 5.1)");
-  return options;
-}
-
-std::unique_ptr<Model> make_cifar(Config& config, const Facts& facts) {
-  int64_t depth = 20;
-  config.bind("model.depth", depth, "number of layers: 6n + 2, such as 20, 32, 44, 56, 110");
-  return std::make_unique<ResNet>(ResNetPlan::cifar(depth), facts, bind_options(config));
-}
-
-std::unique_ptr<Model> make_imagenet(Config& config, const Facts& facts) {
-  int64_t depth = 50;
-  config.bind("model.depth", depth, "number of layers: 18, 34, 50, 101 or 152");
-  bool large_stem = true;
-  config.bind_choice(
-      "model.stem", large_stem, {{"7x7", true}, {"3x3", false}},
-      "first convolution: 7x7 (with stride 2 and a max pool), or 3x3 for small pictures");
-  ResNetPlan plan = ResNetPlan::imagenet(depth);
-  plan.large_stem = large_stem;
-  return std::make_unique<ResNet>(plan, facts, bind_options(config));
-}
-
-const ModelRegistration cifar_registration("resnet_cifar",
-                                           "residual network for CIFAR, option A (He et al. 2016)",
-                                           make_cifar);
-const ModelRegistration imagenet_registration(
-    "resnet", "residual network for ImageNet, v1.5 (He et al. 2016)", make_imagenet);
-
-}  // namespace
 }  // namespace wisp

@@ -13,6 +13,23 @@ constexpr int64_t kVggSide = 7;        // of the features behind the convolution
 constexpr int kVggLinearPlaces[] = {0, 3, 6};
 constexpr Init kZero{Init::Kind::constant, 0.0};
 
+std::unique_ptr<Model> make_vgg(Config& config, const Facts& facts) {
+  int64_t depth = 16;
+  config.bind("model.depth", depth, "number of layers: 11, 13, 16 or 19");
+  VggPlan plan = VggPlan::of_depth(depth);
+  config.bind("model.batch_norm", plan.batch_norm, "batch norm behind each convolution");
+  config.bind("model.hidden_units", plan.hidden,
+              "outputs of the two hidden layers; 0: only one linear layer without dropout, as for "
+              "CIFAR-10");
+  VggOptions options;
+  config.bind("model.dropout", options.dropout, "dropout behind each hidden layer, in [0, 1)");
+  options.classifier = bind_classifier(config);
+  return std::make_unique<Vgg>(plan, facts, options);
+}
+
+const ModelRegistration vgg_registration(
+    "vgg", "3 x 3 convolutions for ImageNet (Simonyan and Zisserman 2015)", make_vgg);
+
 }  // namespace
 
 VggPlan VggPlan::of_depth(int64_t depth) {
@@ -83,24 +100,4 @@ Variable Vgg::logits(const Variable& images) const {
   return linear_[2](widen(x));
 }
 
-namespace {
-
-std::unique_ptr<Model> make_vgg(Config& config, const Facts& facts) {
-  int64_t depth = 16;
-  config.bind("model.depth", depth, "number of layers: 11, 13, 16 or 19");
-  VggPlan plan = VggPlan::of_depth(depth);
-  config.bind("model.batch_norm", plan.batch_norm, "batch norm behind each convolution");
-  config.bind("model.hidden_units", plan.hidden,
-              "outputs of the two hidden layers; 0: only one linear layer without dropout, as for "
-              "CIFAR-10");
-  VggOptions options;
-  config.bind("model.dropout", options.dropout, "dropout behind each hidden layer, in [0, 1)");
-  options.classifier = bind_classifier(config);
-  return std::make_unique<Vgg>(plan, facts, options);
-}
-
-const ModelRegistration vgg_registration(
-    "vgg", "3 x 3 convolutions for ImageNet (Simonyan and Zisserman 2015)", make_vgg);
-
-}  // namespace
 }  // namespace wisp

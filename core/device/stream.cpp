@@ -12,18 +12,11 @@
 #include "core/cuda/stream.h"
 
 namespace wisp {
-namespace {
-
-int64_t next_stream_id() {
-  static std::atomic<int64_t> next{1};
-  return next++;
-}
-
-}  // namespace
 
 Stream Stream::immediate() {
+  static std::atomic<int64_t> next_id{1};
   Stream stream;
-  stream.id_ = next_stream_id();
+  stream.id_ = next_id++;
   return stream;
 }
 

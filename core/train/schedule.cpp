@@ -124,9 +124,7 @@ std::unique_ptr<Schedule> make_plateau(Config& config, double) {
              Range{[](double value) { return value >= 0.0 && value < 1.0; }, "0 <= share < 1"});
   options.min_factor = number(config, "min_factor", options.min_factor,
                               "lowest factor of the rate, in [0, 1]", kUpToOne);
-  auto schedule = std::make_unique<Schedule>();
-  schedule->plateau = options;
-  return schedule;
+  return std::make_unique<Schedule>(Schedule{.plateau = options});
 }
 
 // Here, because a program links this file whenever it binds a schedule.

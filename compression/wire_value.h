@@ -4,7 +4,6 @@
 
 #include <type_traits>
 
-#include "core/io/config.h"
 #include "core/tensor/dtype.h"
 
 namespace wisp {
@@ -112,23 +111,18 @@ WISP_HD inline void assign(T* at, T value) {
 /// Formats of a list's values in a payload.
 enum class WireFormat { f32, f16, bf16, natural };
 
-/// Binds compression.values.
-WireFormat bind_values(Config& config);
-const char* name_of(WireFormat format);
+constexpr const char* name_of(WireFormat format) {
+  constexpr const char* kNames[] = {"f32", "f16", "bf16", "natural"};
+  return kNames[static_cast<size_t>(format)];
+}
 
 /// Bits of the smallest magnitude that does not become zero on the wire.
 constexpr uint32_t least_magnitude(WireFormat format) {
-  switch (format) {
-    case WireFormat::f32:
-      return 1;
-    case WireFormat::f16:
-      return 0x33000001u;  // above 2^-25, a tie that rounds to zero
-    case WireFormat::bf16:
-      return 0x8001u;  // above 2^-134, a tie that rounds to zero
-    case WireFormat::natural:
-      return 0x400000u;  // 2^-127, a tie that rounds up
-  }
-  return 1;
+  constexpr uint32_t kLeast[] = {1,
+                                 0x33000001u,  // f16: above 2^-25, a tie that rounds to zero
+                                 0x8001u,      // bf16: above 2^-134, a tie that rounds to zero
+                                 0x400000u};   // natural: 2^-127, a tie that rounds up
+  return kLeast[static_cast<size_t>(format)];
 }
 
 /// Calls f(float{}), f(Half{}), f(BFloat16{}) or f(Natural{}).

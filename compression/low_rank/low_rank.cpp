@@ -4,10 +4,8 @@
 
 #include "compression/hand_over.h"
 #include "compression/low_rank/orthonormal.h"
+#include "compression/method_options.h"
 #include "compression/slices.h"
-#include "compression/sparse_options.h"
-#include "compression/start_after.h"
-#include "compression/wire_value.h"
 #include "core/backend.h"
 #include "core/loops/device_table.h"
 #include "core/loops/parallel.h"
@@ -84,7 +82,8 @@ LowRank::LowRank(const char* method, double exchanges, const LowRankOptions& opt
   WISP_CHECK(options.feedback.kind == Feedback::ef || options.feedback.kind == Feedback::none,
              places.opening("compression.feedback"), method,
              " has a residual of its own; compression.feedback can be auto, ef or none");
-  check_start_after(options.start_after, places);
+  places.expect(options.start_after >= 0, "compression.start_after", options.start_after,
+                "0 or more");
   check_summed_values(options.values);
 }
 

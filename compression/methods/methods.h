@@ -8,9 +8,9 @@
 
 #include "compression/error_feedback.h"
 #include "compression/low_rank/low_rank.h"
+#include "compression/method_options.h"
 #include "compression/quantize/scaled_integers.h"
 #include "compression/sparse/drawn_code.h"
-#include "compression/sparse_options.h"
 
 namespace wisp {
 

@@ -23,7 +23,6 @@
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/follow_threshold.h"
 #include "compression/sparse/regions.h"
-#include "compression/start_after.h"
 
 namespace wisp::oktopk {
 namespace {
@@ -281,7 +280,8 @@ std::unique_ptr<Compressor> make_oktopk(const OktopkOptions& options, const Conf
                                     std::pair("compression.global_factor", options.global_factor),
                                     std::pair("compression.step_factor", options.step_factor)})
     places.expect(factor >= 1.0, key, factor, "1 or more");
-  check_start_after(options.start_after, places);
+  places.expect(options.start_after >= 0, "compression.start_after", options.start_after,
+                "0 or more");
   return std::make_unique<oktopk::Oktopk>(options);
 }
 

@@ -13,7 +13,6 @@
 #include "compression/hand_over.h"
 #include "compression/methods/methods.h"
 #include "compression/quantize/sign_plane.h"
-#include "compression/start_after.h"
 
 namespace wisp {
 namespace {
@@ -239,7 +238,8 @@ const CompressorRegistration onebit_registration(
 }  // namespace
 
 std::unique_ptr<Compressor> make_onebit(const OneBitOptions& options, const Config& places) {
-  check_start_after(options.start_after, places);
+  places.expect(options.start_after >= 0, "compression.start_after", options.start_after,
+                "0 or more");
   return std::make_unique<OneBit>(options);
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "compression/method_options.h"
 #include "compression/ratio_schedule.h"
 #include "compression/slices.h"
-#include "compression/sparse_options.h"
 
 namespace wisp {
 

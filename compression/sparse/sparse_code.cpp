@@ -47,14 +47,6 @@ class SparseCode final : public Code {
 
 }  // namespace
 
-bool bind_sampled(Config& config) {
-  bool sampled = false;
-  config.bind_choice("compression.selection", sampled, {{"exact", false}, {"sampled", true}},
-                     "search for the k largest: exact, or sampled (0.8 k to k by a sampled "
-                     "threshold)");
-  return sampled;
-}
-
 std::unique_ptr<Code> make_sparse_code(SparseWire wire, const Selection& selection,
                                        double least_ratio) {
   check_least_ratio(least_ratio);

@@ -7,9 +7,6 @@
 
 namespace wisp {
 
-/// Binds compression.selection. Returns whether it is sampled, not exact.
-bool bind_sampled(Config& config);
-
 /// `least_ratio`: least ratio of all steps.
 std::unique_ptr<Code> make_sparse_code(SparseWire wire, const Selection& selection,
                                        double least_ratio);

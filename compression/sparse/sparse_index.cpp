@@ -45,17 +45,4 @@ const IndexFormat& index_format(Indices indices, const UnitSpec& spec, const Roo
   return *best;
 }
 
-Indices bind_indices(Config& config) {
-  Indices indices = Indices::shortest;
-  config.bind_choice("compression.indices", indices,
-                     {{"auto", Indices::shortest},
-                      {"runs16", Indices::runs16},
-                      {"u32", Indices::u32},
-                      {"gamma", Indices::gamma},
-                      {"bitmap", Indices::bitmap}},
-                     "format of a sparse method's positions on the wire: runs16, u32, gamma, "
-                     "bitmap, or auto (the shortest at this ratio)");
-  return indices;
-}
-
 }  // namespace wisp

@@ -11,13 +11,10 @@
 // (gamma).
 #pragma once
 
+#include "compression/method_options.h"
 #include "compression/sparse/sparse_list.h"
-#include "compression/sparse_options.h"
 
 namespace wisp {
-
-/// Binds compression.indices.
-Indices bind_indices(Config& config);
 
 /// The part with positions of a received payload of `bytes`. `offset` is a device word with the
 /// part's begin.

@@ -5,7 +5,7 @@
 #include "compression/hand_over.h"
 #include "compression/momentum_correction.h"
 #include "compression/slices.h"
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_rows.h"
 #include "core/train/norm.h"
 
 namespace wisp {
@@ -187,12 +187,9 @@ class ErrorFeedback final : public Compressor {
   void leave_tracked(Context& context, const Unit& unit) const {
     const double factor =
         options_.kind == Feedback::ef21_sgdm ? 1.0 / (1.0 - options_.local.momentum) : 1.0;
-    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
-      parallel_for(
-          context.stream, slice.numel,
-          Multiple{unit.state->tensors[1].data<float>() + slice.offset, static_cast<float>(factor),
-                   unit.gradient.data<float>() + slice.offset});
-    });
+    parallel_for_ranges(context.stream, ranges_of(unit.spec),
+                        Multiple{unit.state->tensors[1].data<float>(), static_cast<float>(factor),
+                                 unit.gradient.data<float>()});
   }
 
   std::string method_;

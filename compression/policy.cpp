@@ -55,8 +55,8 @@ std::vector<int> choose_rules(std::span<const Segment> segments, std::span<const
                               bool dense_1d) {
   std::vector<int> chosen;
   for (const Segment& segment : segments) {
-    const auto rule = std::find_if(rules.begin(), rules.end(),
-                                   [&](const PolicyRule& r) { return r.fits(segment); });
+    const auto rule =
+        std::ranges::find_if(rules, [&](const PolicyRule& r) { return r.fits(segment); });
     if (rule != rules.end()) {
       chosen.push_back(static_cast<int>(rule - rules.begin()));
     } else {
@@ -70,7 +70,7 @@ std::vector<std::string> remarks_on_idle_rules(std::span<const PolicyRule> rules
                                                std::span<const int> chosen) {
   std::vector<std::string> remarks;
   for (size_t i = 0; i < rules.size(); ++i) {
-    if (std::count(chosen.begin(), chosen.end(), static_cast<int>(i)) == 0)
+    if (std::ranges::count(chosen, static_cast<int>(i)) == 0)
       remarks.push_back(rules[i].where + ": this rule of compression.policy decides nothing");
   }
   return remarks;

@@ -17,7 +17,7 @@
 #include "compression/methods/methods.h"
 #include "compression/ratio_schedule.h"
 #include "compression/slices.h"
-#include "compression/sparse/blocks.h"
+#include "compression/sparse/select.h"
 #include "compression/unit_rows.h"
 #include "core/loops/parallel_rows.h"
 #include "core/loops/parallel_small_teams.h"
@@ -25,6 +25,42 @@
 
 namespace wisp {
 namespace {
+
+/// The blocks of consecutive elements of a field, across its slices.
+struct Blocks {
+  int64_t size = 0;  // elements of a block; a shorter field is one block
+  int64_t count = 0;
+  int64_t kept = 0;
+
+  Blocks(const Field& field, int64_t block_size, double ratio)
+      : size(std::min(block_size, field.numel)),
+        count((field.numel + size - 1) / size),
+        kept(kept_count(ratio, count)) {}
+};
+
+/// The part of a field's blocks that lies in one slice.
+struct BlockPart {
+  int64_t size;        // elements of a block
+  int64_t begin, end;  // field positions of the slice
+  int64_t shift;       // arena index - field position
+
+  /// Field positions [from(block), to(block)) of a block in the slice; empty unless to is larger.
+  WISP_HD int64_t from(int64_t block) const { return block * size < begin ? begin : block * size; }
+  WISP_HD int64_t to(int64_t block) const {
+    return (block + 1) * size > end ? end : (block + 1) * size;
+  }
+};
+
+/// The scores of each field's blocks, for select_of_arrays(). Equal scores are ordered at random,
+/// equally on all ranks.
+auto scores_of(const UnitSpec& spec, const StepInfo& info, int64_t block_size) {
+  return [&, block_size](int64_t f) {
+    const Field& field = spec.fields[static_cast<size_t>(f)];
+    const Blocks blocks(field, block_size, info.ratio);
+    return SelectArray{blocks.count, blocks.kept,
+                       Philox(info.seed, static_cast<uint64_t>(info.step), field.key)};
+  };
+}
 
 /// score[b] = sum of |a| or a^2 over block b of a field; a is read once per element, with take() if
 /// kTake, else with peek(). Adds up the parts of a block in several slices.
@@ -258,7 +294,8 @@ class BlockTopk final : public Code {
       for (size_t f = 0; f < spec.fields.size(); ++f) {
         const Field& field = spec.fields[f];
         const Blocks blocks(field, options_.block_size, info.ratio);
-        each_part(field, blocks, [&](const BlockPart& part) {
+        each_slice(field, [&](const Slice& slice, int64_t begin) {
+          const BlockPart part{blocks.size, begin, begin + slice.numel, slice.offset - begin};
           put({0, part, static_cast<int64_t>(f), field.numel, blocks.count, blocks.kept, id, value},
               (blocks.kept + PartRow::kBlocks - 1) / PartRow::kBlocks);
         });

@@ -61,8 +61,9 @@ struct EncodeSlices {
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
       int32_t level[group::kSize];
       group::by_kind(source, [&](const Source& kind) {
-        levels::take(kind, row.offset + i, row.position + i, group::size_at(i, begin + size), grid,
-                     rounding, [&](int64_t j, int32_t here) { level[j] = here; });
+        levels::take(LoneThread(), kind, row.offset + i, row.position + i,
+                     group::size_at(i, begin + size), grid, rounding,
+                     [&](int64_t j, int32_t here) { level[j] = here; });
       });
       for (int64_t j = 0; j < group::kSize; ++j) {
         if (level[j] == 0) continue;
@@ -78,8 +79,9 @@ struct EncodeSlices {
     bytes[chunk] = static_cast<uint32_t>(bits.end() - slot);
   }
   WISP_HD Grid own_grid(int64_t at, int64_t size, int64_t chunk) const {
-    const double scale = group::by_kind(
-        source, [&](const Source& kind) { return levels::scale_of(kind, at, size, norm); });
+    const double scale = group::by_kind(source, [&](const Source& kind) {
+      return levels::scale_of(LoneThread(), kind, at, size, norm);
+    });
     return levels::sent_grid(scale, levels, scales + chunk);
   }
 };

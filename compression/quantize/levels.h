@@ -83,9 +83,6 @@ WISP_HD inline double scale_of(const Team& team, const Source& source, int64_t a
   });
   return sqrt(team.fold(lane, group::Add()));
 }
-WISP_HD inline double scale_of(const Source& source, int64_t at, int64_t size, Norm norm) {
-  return scale_of(LoneThread(), source, at, size, norm);
-}
 
 /// Grid of a scale after the rounding of *sent, so that sender and receiver use the same levels.
 WISP_HD inline Grid sent_grid(double scale, int levels, float* sent) {
@@ -111,11 +108,6 @@ WISP_HD inline void take(const Team& team, const Source& source, int64_t at, int
     put(j, level);
   });
   if (size < group::kSize) team.each(group::kSize - size, [&](int64_t j) { put(size + j, 0); });
-}
-template <class Put>
-WISP_HD inline void take(const Source& source, int64_t at, int64_t position, int64_t size,
-                         const Grid& grid, const Rounding& rounding, const Put& put) {
-  take(LoneThread(), source, at, position, size, grid, rounding, put);
 }
 
 }  // namespace levels

@@ -131,8 +131,7 @@ SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,
     table.put(field);
     field.entry += field.capacity;
   }
-  SelectRanges<RangeRow> ranges{lists.range, 0, 0, 0, lists.masks, lists.selected};
-  int64_t words = 0;
+  select::Sizes next;
   for (size_t f = 0; f < spec.fields.size(); ++f) {
     const Field& of = spec.fields[f];
     const Philox random(info.seed, static_cast<uint64_t>(info.step), of.key);
@@ -143,22 +142,10 @@ SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,
       });
       each_piece(of, 0, start, visit);
     };
-    int64_t group_end = ranges.chunks;
-    each_range([&](int64_t, int64_t, int64_t numel) { group_end += SelectRange::chunks(numel); });
-    const int64_t group_begin = ranges.chunks;
-    each_range([&](int64_t offset, int64_t position, int64_t numel) {
-      table.put(RangeRow{{numel, ranges.chunks, words, group_begin, group_end},
-                         static_cast<int64_t>(f),
-                         offset,
-                         position});
-      ++ranges.count;
-      ranges.chunks += SelectRange::chunks(numel);
-      words += SelectRange::words(numel);
-    });
-    ranges.numel += of.numel;
+    select::put_slices(table, static_cast<int64_t>(f), each_range, next);
   }
   table.finish();
-  return ranges;
+  return {lists.range, next.slices, next.chunks, spec.numel, lists.masks, lists.selected};
 }
 
 void clear_lists(const Stream& stream, const UnitSpec& spec, const Lists& lists) {

@@ -26,9 +26,7 @@ struct FieldRow {
 };
 
 /// A range of candidates: a slice, or one part of the slice in which the cyclic order begins.
-struct RangeRow : SelectRange {
-  int64_t field, offset, position;  // offset: in the arena; position: in the field
-};
+using RangeRow = select::SliceRow;
 
 /// Scratch for writing a unit's words. A field's list holds kept_count(ratio) candidates.
 struct Lists {

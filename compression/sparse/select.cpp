@@ -70,20 +70,6 @@ Scratch::Scratch(Cursor& cursor, const Sizes& sizes)
       word(cursor.take<uint32_t>(sizes.entries)),
       position(cursor.take<uint32_t>(sizes.entries)) {}
 
-void put_slices(TableWriter& table, Slices slices, int64_t field, Sizes& next) {
-  const int64_t begin = next.chunks;
-  int64_t end = begin;
-  for (const Slice& slice : slices) end += SelectRange::chunks(slice.numel);
-  int64_t position = 0;
-  for (const Slice& slice : slices) {
-    table.put(SliceRow{
-        {slice.numel, next.chunks, next.words, begin, end}, field, slice.offset, position});
-    next.chunks += SelectRange::chunks(slice.numel);
-    next.words += SelectRange::words(slice.numel);
-    position += slice.numel;
-  }
-}
-
 }  // namespace select
 
 int64_t kept_count(double ratio, int64_t numel) {

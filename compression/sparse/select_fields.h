@@ -193,8 +193,20 @@ struct Scratch {
 };
 
 int64_t numel_of(Slices slices);
-/// Writes the rows of a field's slices, which begin at `next`.
-void put_slices(TableWriter& table, Slices slices, int64_t field, Sizes& next);
+/// Writes the rows of a field's slices, which begin at `next`. each_range(visit) calls
+/// visit(offset, position, numel) for each.
+template <class EachRange>
+void put_slices(TableWriter& table, int64_t field, const EachRange& each_range, Sizes& next) {
+  const int64_t begin = next.chunks;
+  int64_t end = begin;
+  each_range([&](int64_t, int64_t, int64_t numel) { end += SelectRange::chunks(numel); });
+  each_range([&](int64_t offset, int64_t position, int64_t numel) {
+    table.put(SliceRow{{numel, next.chunks, next.words, begin, end}, field, offset, position});
+    ++next.slices;
+    next.chunks += SelectRange::chunks(numel);
+    next.words += SelectRange::words(numel);
+  });
+}
 
 /// Writes the rows of `count` fields, field(f) each, to `memory`, which has the layout Scratch.
 template <class Field>
@@ -235,7 +247,16 @@ auto write_fields(const Stream& stream, int64_t count, const Field& field, Selec
     begin += extent.k;
   }
   next = {};
-  for (int64_t f = 0; f < count; ++f) put_slices(table, field(f).slices, f, next);
+  for (int64_t f = 0; f < count; ++f) {
+    const auto each_range = [slices = field(f).slices](const auto& visit) {
+      int64_t position = 0;
+      for (const Slice& slice : slices) {
+        visit(slice.offset, position, slice.numel);
+        position += slice.numel;
+      }
+    };
+    put_slices(table, f, each_range, next);
+  }
   for (int64_t f = 0; f < count; ++f) table.put(field(f).source);
   table.finish();
   return Fields<Source>{

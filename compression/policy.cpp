@@ -6,20 +6,6 @@
 #include "core/io/glob.h"
 
 namespace wisp {
-namespace {
-
-PolicyRule read_rule(Config& row) {
-  PolicyRule rule = PolicyRule::bind(row);
-  row.finish();
-  try {
-    CompressorRegistry::instance().find("compression method", rule.method);
-  } catch (const Error& error) {
-    throw Error(rule.where + ": " + error.what());
-  }
-  return rule;
-}
-
-}  // namespace
 
 PolicyRule PolicyRule::bind(Config& row) {
   PolicyRule rule;
@@ -46,8 +32,15 @@ std::vector<PolicyRule> read_policy(Config& config) {
   for (Config& row : config.rows(
            "compression.policy",
            "rules: name, kind, rank, min_numel, max_numel -> method, options; the first match "
-           "wins"))
-    rules.push_back(read_rule(row));
+           "wins")) {
+    const PolicyRule& rule = rules.emplace_back(PolicyRule::bind(row));
+    row.finish();
+    try {
+      CompressorRegistry::instance().find("compression method", rule.method);
+    } catch (const Error& error) {
+      throw Error(rule.where + ": " + error.what());
+    }
+  }
   return rules;
 }
 

@@ -216,8 +216,7 @@ void LowRank::multiply(Context& context, const Unit& unit, Factor factor) const 
 void LowRank::send(Context& context, const Unit& unit, const StepInfo& info, Factor factor,
                    const Outlet& outlet) const {
   outlet.expect(method_, bytes(unit.spec, factor));
-  with_wire_type(options_.values, [&](auto zero) {
-    using T = decltype(zero);
+  with_wire_type(options_.values, [&]<class T>(T) {
     T* out = reinterpret_cast<T*>(outlet.data);
     each_matrix(unit, [&](const Matrix& matrix) {
       const Tensor& numbers = matrix.factor(factor);
@@ -232,8 +231,7 @@ void LowRank::receive(Context& context, const Unit& unit, Factor factor,
                       const Payload& payload) const {
   WISP_CHECK(payload.bytes == bytes(unit.spec, factor), method_, ": the sum has ", payload.bytes,
              " bytes, expected ", bytes(unit.spec, factor));
-  with_wire_type(options_.values, [&](auto zero) {
-    using T = decltype(zero);
+  with_wire_type(options_.values, [&]<class T>(T) {
     const T* in = reinterpret_cast<const T*>(payload.data);
     each_matrix(unit, [&](const Matrix& matrix) {
       const Tensor& numbers = matrix.factor(factor);

@@ -235,8 +235,7 @@ class BlockTopk final : public Code {
     } else if (source.accumulates()) {
       parallel_for_ranges(context.stream, ranges_of(spec), TakeAll{source});
     }
-    with_wire_type(options_.values, [&](auto type) {
-      using Value = decltype(type);
+    with_wire_type(options_.values, [&]<class Value>(Value) {
       const float most = largest_summand<Value>(options_.shared ? info.summands : 1);
       over_parts(context.stream, spec, info,
                  SendBlocks<Value>{source, most, ids, reinterpret_cast<Value*>(values)});
@@ -253,8 +252,7 @@ class BlockTopk final : public Code {
     const std::byte* values = payload.data + (options_.shared ? 0 : sizes.ids);
     if (!add)
       parallel_for_ranges(context.stream, ranges_of(spec), ZeroAll<float>{into.data<float>()});
-    with_wire_type(options_.values, [&](auto type) {
-      using Value = decltype(type);
+    with_wire_type(options_.values, [&]<class Value>(Value) {
       over_parts(context.stream, spec, info,
                  AddBlocks<Value>{ids, reinterpret_cast<const Value*>(values), weight,
                                   into.data<float>(), payload.complaints()});

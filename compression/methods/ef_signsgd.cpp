@@ -78,9 +78,7 @@ class EfSign final : public Code {
   }
 
  private:
-  static int64_t scales_bytes(const UnitSpec& spec) {
-    return 4 * static_cast<int64_t>(spec.fields.size());
-  }
+  static int64_t scales_bytes(const UnitSpec& spec) { return 4 * std::ssize(spec.fields); }
   static int64_t bytes(const UnitSpec& spec) { return scales_bytes(spec) + signs_bytes(spec); }
 };
 

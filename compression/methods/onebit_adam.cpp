@@ -155,9 +155,7 @@ class OneBitAdam final : public Compressor {
     Plane<1> live_of(int owner) const { return {live + owner * bytes, of(owner).numel}; }
   };
 
-  static int64_t scales_bytes(const UnitSpec& spec) {
-    return 4 * static_cast<int64_t>(spec.fields.size());
-  }
+  static int64_t scales_bytes(const UnitSpec& spec) { return 4 * std::ssize(spec.fields); }
   static int64_t bytes_of(const UnitSpec& spec, int ranks) {
     return scales_bytes(spec) +
            sum_of_fields(spec, [&](const Field& field) { return part_bytes(field.numel, ranks); });

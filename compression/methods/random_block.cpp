@@ -128,8 +128,7 @@ class RandomBlock final : public DrawnCode {
   void encode_drawn(const Stream& stream, const Draws& draws, const Source& source,
                     std::byte* values) const override {
     if (source.accumulates()) for_rest(stream, draws, TakeAll{source});
-    with_wire_type(draws.values(), [&](auto type) {
-      using Value = decltype(type);
+    with_wire_type(draws.values(), [&]<class Value>(Value) {
       const float most = largest_summand<Value>(draws.summands());
       over_blocks(stream, draws,
                   SendDrawnBlocks<Value>{source, source.accumulates() && !source.masked, most,
@@ -139,8 +138,7 @@ class RandomBlock final : public DrawnCode {
   void decode_drawn(const Stream& stream, const Draws& draws, const std::byte* values, float weight,
                     bool add, const Tensor& into) const override {
     if (!add) for_rest(stream, draws, ZeroAll<float>{into.data<float>()});
-    with_wire_type(draws.values(), [&](auto type) {
-      using Value = decltype(type);
+    with_wire_type(draws.values(), [&]<class Value>(Value) {
       over_blocks(stream, draws,
                   ReceiveBlocks<Value>{reinterpret_cast<const Value*>(values), weight, add,
                                        into.data<float>()});

@@ -108,8 +108,7 @@ class RandomK final : public DrawnCode {
   void encode_drawn(const Stream& stream, const Draws& draws, const Source& source,
                     std::byte* values) const override {
     if (source.accumulates()) parallel_for_ranges(stream, ranges_of(draws.spec), TakeAll{source});
-    with_wire_type(draws.values(), [&](auto type) {
-      using Value = decltype(type);
+    with_wire_type(draws.values(), [&]<class Value>(Value) {
       auto* out = reinterpret_cast<Value*>(values);
       const float most = largest_summand<Value>(draws.summands());
       over_pieces(stream, draws, SendDrawn<Value>{source, most, out});
@@ -118,8 +117,7 @@ class RandomK final : public DrawnCode {
   void decode_drawn(const Stream& stream, const Draws& draws, const std::byte* values, float weight,
                     bool add, const Tensor& into) const override {
     if (!add) clear_fields(stream, draws.spec, into);
-    with_wire_type(draws.values(), [&](auto type) {
-      using Value = decltype(type);
+    with_wire_type(draws.values(), [&]<class Value>(Value) {
       const auto* in = reinterpret_cast<const Value*>(values);
       over_pieces(stream, draws, AddDrawn<Value>{in, weight, into.data<float>()});
     });

@@ -112,23 +112,21 @@ struct WriteGammaCodes {
   WISP_HD void write_chunk(const Range& range, const Span& span, uint32_t* out) const {
     uint64_t waiting = 0;  // held bits, fewer than 32 between codes
     int held = 0;
+    const auto write_word = [&] {
+      if (held < 32) return;
+      *out++ = static_cast<uint32_t>(waiting);
+      waiting >>= 32;
+      held -= 32;
+    };
     for (int64_t e = span.from; e < span.to; ++e) {
       const uint32_t gap = gap_before(range, list.position, e);
       const int log = log2_of(gap);
       const uint32_t rest = gap ^ 1u << log;
       held += log;  // the code's zeros
-      if (held >= 32) {
-        *out++ = static_cast<uint32_t>(waiting);
-        waiting >>= 32;
-        held -= 32;
-      }
+      write_word();
       waiting |= (uint64_t{rest} << 1 | 1u) << held;
       held += log + 1;
-      if (held >= 32) {
-        *out++ = static_cast<uint32_t>(waiting);
-        waiting >>= 32;
-        held -= 32;
-      }
+      write_word();
     }
     if (held > 0) *out = static_cast<uint32_t>(waiting);
   }

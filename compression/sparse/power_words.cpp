@@ -69,19 +69,6 @@ struct AddWords {
   }
 };
 
-struct Parts {
-  const uint32_t* counts;
-  const float* tops;
-  const uint32_t* words;
-  int64_t entries;
-
-  Parts(const UnitSpec& spec, const Payload& payload)
-      : counts(reinterpret_cast<const uint32_t*>(payload.data)),
-        tops(reinterpret_cast<const float*>(counts + spec.fields.size() - 1)),
-        words(reinterpret_cast<const uint32_t*>(tops + spec.fields.size())),
-        entries((payload.bytes - front_bytes(spec)) / 4) {}
-};
-
 }  // namespace
 
 Lists::Lists(Cursor& cursor, const UnitSpec& spec, double ratio) {
@@ -165,12 +152,14 @@ void add(const Stream& stream, const UnitSpec& spec, double ratio,
   adding.rows.write(stream, spec);
   const auto fields = std::ssize(spec.fields);
   for (const Payload& payload : payloads) {
-    const Parts parts(spec, payload);
-    run_once(stream, Split{parts.counts, parts.tops, fields, parts.entries, adding.first,
-                           payload.complaints()});
-    parallel_for(stream, parts.entries,
-                 AddWords{adding, fields, parts.words, parts.tops, weight, into.data<float>(),
-                          payload.complaints()});
+    const auto* counts = reinterpret_cast<const uint32_t*>(payload.data);
+    const auto* tops = reinterpret_cast<const float*>(counts + fields - 1);
+    const auto* words = reinterpret_cast<const uint32_t*>(tops + fields);
+    const int64_t entries = (payload.bytes - least) / 4;
+    run_once(stream, Split{counts, tops, fields, entries, adding.first, payload.complaints()});
+    parallel_for(
+        stream, entries,
+        AddWords{adding, fields, words, tops, weight, into.data<float>(), payload.complaints()});
   }
 }
 

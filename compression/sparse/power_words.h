@@ -47,9 +47,7 @@ struct Lists {
 int64_t scratch_bytes(const UnitSpec& spec, double ratio);
 
 /// Bytes of counts and tops.
-inline int64_t front_bytes(const UnitSpec& spec) {
-  return 4 * (2 * static_cast<int64_t>(spec.fields.size()) - 1);
-}
+inline int64_t front_bytes(const UnitSpec& spec) { return 4 * (2 * std::ssize(spec.fields) - 1); }
 /// The most bytes of a payload. Throws Error for a field of more than 2^28 elements.
 int64_t capacity(const UnitSpec& spec, double ratio);
 

@@ -41,16 +41,12 @@ template <class T>
 struct DecodeCast {
   const T* in;
   float weight;
+  bool add;
   float* into;
-  WISP_HD void operator()(int64_t i) const { into[i] = weight * static_cast<float>(in[i]); }
-};
-
-template <class T>
-struct AddCast {
-  const T* in;
-  float weight;
-  float* into;
-  WISP_HD void operator()(int64_t i) const { into[i] += weight * static_cast<float>(in[i]); }
+  WISP_HD void operator()(int64_t i) const {
+    const float value = weight * static_cast<float>(in[i]);
+    into[i] = add ? into[i] + value : value;
+  }
 };
 
 /// T is Half, BFloat16, or float, which is exact.
@@ -87,12 +83,8 @@ class CastCode final : public Code {
     payload.expect(kName, bytes(spec));
     const T* in = reinterpret_cast<const T*>(payload.data);
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-      float* out = into.data<float>() + slice.offset;
-      if (add) {
-        parallel_for(context.stream, slice.numel, AddCast<T>{in, weight, out});
-      } else {
-        parallel_for(context.stream, slice.numel, DecodeCast<T>{in, weight, out});
-      }
+      parallel_for(context.stream, slice.numel,
+                   DecodeCast<T>{in, weight, add, into.data<float>() + slice.offset});
       in += slice.numel;
     });
   }

@@ -72,22 +72,17 @@ struct FftScratch {
         x(reinterpret_cast<float*>(wire)) {}
 };
 
-/// A slice, or the zeros behind a field, for kernels; items are chunks.
-struct PieceRow {
-  static constexpr int64_t kChunk = 1 << 13;
-  int64_t first_item;
-  int64_t at;  // arena index; negative: zeros
-  int64_t x;   // index among the numbers
-  int64_t numel;
-  double scale;  // holds an f32
+/// A slice in the arena, or the zeros behind a field, for kernels.
+struct PieceRow : RangeRow {
+  int64_t x;      // index of its first among the numbers
+  double scale;   // holds an f32
+  int64_t zeros;  // 1: zeros
 
   /// body(arena index, index among the numbers) for each element of an item.
   template <class Body>
   WISP_HD void each(const Team& team, int64_t item, const Body& body) const {
-    const int64_t from = (item - first_item) * kChunk;
-    const int64_t left = numel - from;
-    team.each(left < kChunk ? left : kChunk,
-              [&, from](int64_t i) { body(at + from + i, x + from + i); });
+    const int64_t at = from(item), to = x + at - begin;
+    team.each(count(item), [&, at, to](int64_t i) { body(at + i, to + i); });
   }
 };
 
@@ -99,7 +94,7 @@ struct Gather {
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const PieceRow row = table.row_of(item);
     const auto scale = static_cast<float>(row.scale);
-    if (row.at < 0) {
+    if (row.zeros != 0) {
       row.each(team, item, [&](int64_t, int64_t to) { x[to] = 0.0f; });
     } else {
       row.each(team, item, [&](int64_t i, int64_t to) { x[to] = scale * source.take(i); });
@@ -224,19 +219,19 @@ class FftCode final : public Code {
   template <class Kernel>
   static void over_pieces(const Stream& stream, const Group& group, bool forward,
                           const Kernel& kernel) {
-    parallel_rows(stream, kernel, PieceRow::kChunk, [&](const auto& put) {
+    parallel_rows(stream, kernel, RangeRow::kChunk, [&](const auto& put) {
       group.each([&](int64_t i, int64_t number, int64_t) {
         const Field& field = *group.field[i];
         const int64_t size = group.size[i];
         const double scale = forward ? forward_scale(size) : inverse_scale(size);
-        const auto put_piece = [&](int64_t at, int64_t x, int64_t numel) {
-          const PieceRow row{0, at, x, numel, static_cast<float>(scale)};
-          put(row, (numel + PieceRow::kChunk - 1) / PieceRow::kChunk);
+        const auto put_piece = [&](const RangeRow& range, int64_t x, bool zeros) {
+          put({range, x, static_cast<float>(scale), zeros}, range.chunks());
         };
         each_slice(field, [&](const Slice& slice, int64_t position) {
-          put_piece(slice.offset, number + position, slice.numel);
+          put_piece({slice.offset, slice.offset + slice.numel}, number + position, false);
         });
-        if (forward && field.numel < size) put_piece(-1, number + field.numel, size - field.numel);
+        if (forward && field.numel < size)
+          put_piece({field.numel, size}, number + field.numel, true);
       });
     });
   }

@@ -51,14 +51,12 @@ class IndexFormat {
   virtual int64_t scratch_bytes(const UnitSpec&, const Room&) const { return 0; }
 
   /// Writes the part. `used`, a device word, gets the bytes of the payload up to the part's end.
-  virtual void write(const Stream& /*stream*/, const UnitSpec& /*spec*/, const Room& /*room*/,
-                     const SparseList& /*list*/, const IndexSpace& /*part*/, int64_t* /*used*/,
-                     std::byte* /*scratch*/) const {}
+  virtual void write(const Stream&, const UnitSpec&, const Room&, const SparseList&,
+                     const IndexSpace& /*part*/, int64_t* /*used*/, std::byte* /*scratch*/) const {}
   /// Reads the positions of list.range's entries. Positions that do not fit become kNowhere. A part
   /// of the wrong size causes a complaint.
-  virtual void read(const Stream& /*stream*/, const UnitSpec& /*spec*/, const Room& /*room*/,
-                    const SparseList& /*list*/, const IndexPart& /*part*/,
-                    std::byte* /*scratch*/) const {}
+  virtual void read(const Stream&, const UnitSpec&, const Room&, const SparseList&,
+                    const IndexPart& /*part*/, std::byte* /*scratch*/) const {}
 };
 
 constexpr uint32_t kNowhere = 0xffffffffu;  // a position beyond every field

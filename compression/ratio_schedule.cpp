@@ -6,13 +6,9 @@
 #include "core/base/error.h"
 
 namespace wisp {
-namespace {
-
-constexpr double kMostEpochs = 10'000.0;  // each epoch may be a phase
-
-}  // namespace
 
 RatioSchedule::RatioSchedule(Config& config) {
+  constexpr double kMostEpochs = 10'000.0;  // each epoch may be a phase
   config.bind("compression.ratio", ratio_, "kept / total elements of sparse methods, in (0, 1]");
   config.bind_choice(
       "compression.warmup", warmup_,

@@ -199,28 +199,24 @@ class OneBitAdam final : public Compressor {
   /// norms.
   int64_t compensate(const Stream& stream, const Unit& unit, const StepInfo& info, int round,
                      const Parts& parts, float* error, live::Norm* norms) const {
-    const float* gradient = unit.gradient.data<float>();
-    if (round == 1) {
-      const Slice part = parts.of(info.rank);
-      const int64_t runs = runs_of(part.numel);
-      parallel_small_teams(
-          stream, runs,
-          live::Compensate<true>{gradient + part.offset, nullptr, 0.0f, 1.0f, error + part.offset,
-                                 parts.live_of(info.rank), norms},
-          live::kRun);
-      return runs;
+    const Slice part = round == 0 ? parts.whole : parts.of(info.rank);
+    const int64_t runs = runs_of(part.numel);
+    const float* gradient = unit.gradient.data<float>() + part.offset;
+    error += part.offset;
+    if (round == 0) {
+      const live::Compensate<false> add{unit.finite ? gradient : nullptr,
+                                        unit.momentum.data<float>() + part.offset,
+                                        static_cast<float>(options_.beta1 / info.summands),
+                                        static_cast<float>(1.0 - options_.beta1),
+                                        error,
+                                        {parts.live, part.numel},
+                                        norms};
+      parallel_small_teams(stream, runs, add, live::kRun);
+    } else {
+      const live::Compensate<true> add{
+          gradient, nullptr, 0.0f, 1.0f, error, parts.live_of(info.rank), norms};
+      parallel_small_teams(stream, runs, add, live::kRun);
     }
-    const Slice& whole = parts.whole;
-    const int64_t runs = runs_of(whole.numel);
-    parallel_small_teams(stream, runs,
-                         live::Compensate<false>{unit.finite ? gradient + whole.offset : nullptr,
-                                                 unit.momentum.data<float>() + whole.offset,
-                                                 static_cast<float>(options_.beta1 / info.summands),
-                                                 static_cast<float>(1.0 - options_.beta1),
-                                                 error + whole.offset,
-                                                 {parts.live, whole.numel},
-                                                 norms},
-                         live::kRun);
     return runs;
   }
 

@@ -76,7 +76,7 @@ struct AccumulateRanges {
             v + range.offset,
             alpha,
             zeta,
-            kLargest / (2.0f * alpha),
+            kLargest<float> / (2.0f * alpha),
             range.offset,
             range.position,
             field.capacity,
@@ -84,9 +84,6 @@ struct AccumulateRanges {
             lists.position + field.entry,
             lists.listed + range.field};
   }
-
- private:
-  static constexpr float kLargest = 0x1.fffffep127f;
 };
 
 /// The waiting elements by arena index, and the effect of sending one.

@@ -7,15 +7,11 @@
 
 namespace wisp {
 namespace select {
-namespace {
-
-constexpr int64_t kMinCapacity = 4096;  // fields up to this size are listed whole
-constexpr int64_t kMinSample = 256;
-
-}  // namespace
 
 Extent::Extent(int64_t elements, int64_t kept, Selection::Kind kind)
     : numel(elements), k(kept), capacity(elements) {
+  constexpr int64_t kMinCapacity = 4096;  // fields up to this size are listed whole
+  constexpr int64_t kMinSample = 256;
   WISP_CHECK(0 < numel && numel <= std::numeric_limits<uint32_t>::max(), "top-k: a field has ",
              numel, " elements, expected 1 to 2^32 - 1");
   WISP_CHECK(0 < k && k <= numel, "top-k: k is ", k, " of ", numel, " elements");

@@ -15,7 +15,6 @@ constexpr int64_t kPairs = 4096;  // coefficients per team
 constexpr int64_t kChunk = 8;     // bitmap words that a thread writes
 constexpr int64_t kTile = 256;    // bitmap words per team
 constexpr int64_t kCodes = 512;   // codes per team; whole words for every width
-constexpr float kLargest = 3.402823466e38f;
 
 int64_t items_of(int64_t n, int64_t each) { return (n + each - 1) / each; }
 
@@ -209,7 +208,7 @@ struct CountBits {
   }
 };
 
-WISP_HD inline bool in_range(float max) { return 0.0f <= max && max <= kLargest; }
+WISP_HD inline bool in_range(float max) { return 0.0f <= max && max <= kLargest<float>; }
 
 /// Finds the first coefficient of each tile, and checks the spectrum; -1 marks a malformed one.
 struct Judge {

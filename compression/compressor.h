@@ -15,6 +15,7 @@
 #include "core/context.h"
 #include "core/io/config.h"
 #include "core/io/saved_state.h"
+#include "core/random.h"
 #include "core/train/update_rule.h"
 
 namespace wisp {
@@ -48,6 +49,11 @@ struct StepInfo {
   double lr = 0.0, ratio = 1.0;  // ratio: share of the elements that sparse methods send
   double last_lr = 0.0;          // learning rate of the last update; 0 if there was none
   uint64_t seed = 0;
+
+  /// A field's random numbers, the same on all ranks.
+  Philox random(const Field& field) const {
+    return Philox(seed, static_cast<uint64_t>(step), field.key);
+  }
 };
 
 /// Memory that encode writes to, 16-byte aligned.

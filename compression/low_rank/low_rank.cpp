@@ -190,8 +190,7 @@ void LowRank::orthonormalise(Context& context, const Unit& unit, const StepInfo&
   each_matrix(unit, [&](const Matrix& matrix) {
     const Tensor& columns = matrix.factor(factor);
     table.put(Columns{columns.data<float>(), columns.shape()[0], columns.shape()[1],
-                      Philox(info.seed, static_cast<uint64_t>(info.step), matrix.field.key),
-                      factor == Factor::p ? 0 : matrix.p.numel()});
+                      info.random(matrix.field), factor == Factor::p ? 0 : matrix.p.numel()});
     numel += columns.numel();
   });
   table.finish();

@@ -57,8 +57,7 @@ auto scores_of(const UnitSpec& spec, const StepInfo& info, int64_t block_size) {
   return [&, block_size](int64_t f) {
     const Field& field = spec.fields[static_cast<size_t>(f)];
     const Blocks blocks(field, block_size, info.ratio);
-    return SelectArray{blocks.count, blocks.kept,
-                       Philox(info.seed, static_cast<uint64_t>(info.step), field.key)};
+    return SelectArray{blocks.count, blocks.kept, info.random(field)};
   };
 }
 

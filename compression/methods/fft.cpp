@@ -198,8 +198,7 @@ class FftCode final : public Code {
     for (size_t f = 0; f < spec.fields.size(); ++f) {
       const Field& field = spec.fields[f];
       const int64_t size = fast_fft_size(field.numel);
-      const FieldSpectrum spectrum{wire_of(size, info),
-                                   Philox(info.seed, static_cast<uint64_t>(info.step), field.key),
+      const FieldSpectrum spectrum{wire_of(size, info), info.random(field),
                                    static_cast<int64_t>(f)};
       group.field[group.fields] = &field;
       group.size[group.fields] = size;

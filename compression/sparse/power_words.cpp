@@ -121,8 +121,7 @@ SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,
   select::Sizes next;
   for (size_t f = 0; f < spec.fields.size(); ++f) {
     const Field& of = spec.fields[f];
-    const Philox random(info.seed, static_cast<uint64_t>(info.step), of.key);
-    const int64_t start = random.below(0, static_cast<uint32_t>(of.numel));
+    const int64_t start = info.random(of).below(0, static_cast<uint32_t>(of.numel));
     const auto each_range = [&](const auto& visit) {
       each_piece(of, start, of.numel - start, [&](int64_t offset, int64_t at, int64_t numel) {
         visit(offset, start + at, numel);

@@ -153,9 +153,8 @@ void take_parts(const Stream& stream, const UnitSpec& spec, const StepInfo& info
   const auto fields = std::ssize(spec.fields);
   over_fields(stream, spec, TakeParts{from, cuts, info.ranks, fields, into, part},
               room.of(spec) / fields, [&](const Field& field, RegionRow& row) {
-                const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
                 row.limit = part_room.of(field);
-                row.start = random.bits(2);
+                row.start = info.random(field).bits(2);
               });
 }
 

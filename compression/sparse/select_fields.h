@@ -9,7 +9,6 @@
 #include "compression/cursor.h"
 #include "core/loops/device_table.h"
 #include "core/loops/select_ranges.h"
-#include "core/random.h"
 
 namespace wisp {
 

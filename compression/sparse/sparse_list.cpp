@@ -284,10 +284,9 @@ void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info
   parallel_rows(stream, split, elements, [&](const auto& put) {
     SplitRow row{};
     for (const Field& field : spec.fields) {
-      const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
       row.most = from_room.of(field);
       row.k = std::min(room.of(field), row.most);
-      row.order = {random.below(0, static_cast<uint32_t>(field.numel)), field.numel};
+      row.order = {info.random(field).below(0, static_cast<uint32_t>(field.numel)), field.numel};
       put(row, 1);
       ++row.field;
       row.kept += room.of(field);

@@ -106,9 +106,8 @@ auto select_list(const Stream& stream, const UnitSpec& spec, const Room& room, c
                  std::byte* scratch) {
   const auto from = [&](int64_t f) {
     const Field& field = spec.fields[static_cast<size_t>(f)];
-    return SelectFrom<decltype(source_of(field))>{
-        field.slices, source_of(field), room.of(field),
-        Philox(info.seed, static_cast<uint64_t>(info.step), field.key)};
+    return SelectFrom<decltype(source_of(field))>{field.slices, source_of(field), room.of(field),
+                                                  info.random(field)};
   };
   const auto fields =
       select::write_fields(stream, std::ssize(spec.fields), from, selection.kind, scratch);

@@ -10,7 +10,6 @@
 #pragma once
 
 #include "compression/compressor.h"
-#include "core/random.h"
 
 namespace wisp {
 

@@ -1,7 +1,6 @@
 #include "core/cpu/batch_norm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/cpu/narrow.h"
 #include "core/loops/parallel.h"

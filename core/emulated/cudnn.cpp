@@ -2,7 +2,6 @@
 
 #include <map>
 #include <memory>
-#include <string>
 
 #include "core/backend.h"
 #include "core/convolutions.h"

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <map>
-#include <mutex>
 #include <string_view>
 
 #include "core/emulated/memory.h"

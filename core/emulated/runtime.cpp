@@ -76,13 +76,6 @@ cudaError_t check_exists(int device) {
   return fail(cudaErrorInvalidDevice, concat("device ", device, ", there are ", devices.load()));
 }
 
-cudaError_t check_current(int device, const char* what) {
-  if (device == current_device) return cudaSuccess;
-  return fail(cudaErrorInvalidResourceHandle,
-              concat("the ", what, " is of device ", device, ", the thread's current one is ",
-                     current_device, " (cudaSetDevice)"));
-}
-
 /// The waits for events that a test watches.
 struct Watched {
   std::mutex mutex;
@@ -120,10 +113,10 @@ std::byte* place(const void* memory, size_t bytes) {
 }  // namespace
 
 void enqueue(void* stream, std::function<void()> task) {
-  const auto* queue = static_cast<cudaStream_t>(stream);
-  WISP_CHECK(check_current(queue->queue->device, "stream") == cudaSuccess,
-             "launch: ", last_message);
-  Queues::get().post(queue->queue, std::move(task));
+  const std::shared_ptr<Queue>& queue = queue_of(stream);
+  WISP_CHECK(queue->device == current_device, "launch: the stream is of device ", queue->device,
+             ", the thread's current one is ", current_device, " (cudaSetDevice)");
+  Queues::get().post(queue, std::move(task));
 }
 
 const std::shared_ptr<Queue>& queue_of(void* stream) {

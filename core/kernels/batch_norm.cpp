@@ -4,8 +4,6 @@
 // they compute.
 #include "core/kernels/batch_norm.h"
 
-#include <algorithm>
-
 #include "core/kernels/chunks.h"
 #include "core/kernels/few.h"
 #include "core/kernels/relu_mask.h"

@@ -43,8 +43,7 @@ std::vector<Prediction> read(const ImageReader& reader, std::span<const std::str
   std::vector<Prediction> predictions;
   int64_t row = 0;
   for (const std::string& file : files) {
-    Prediction& prediction = predictions.emplace_back();
-    prediction.file = file;
+    Prediction& prediction = predictions.emplace_back(Prediction{.file = file});
     try {
       reader.read(file, images.rows(row, row + 1).reshape(reader.shape()));
       ++row;
@@ -64,8 +63,7 @@ void predict(Inference& model, std::span<const std::string> files, int64_t top,
     const auto some = files.subspan(first, std::min(kFilesAtOnce, files.size() - first));
     const Tensor images(reader.shape().stacked(std::ssize(some)), model.compute());
     std::vector<Prediction> predictions = read(reader, some, images);
-    const int64_t rows = std::count_if(predictions.begin(), predictions.end(),
-                                       [](const Prediction& p) { return p.error.empty(); });
+    const int64_t rows = std::ranges::count(predictions, "", &Prediction::error);
     Tensor logits;
     if (rows > 0) {
       logits = model({.inputs = {images.rows(0, rows)}, .count = rows}).output.value();

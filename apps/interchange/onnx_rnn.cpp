@@ -19,18 +19,14 @@ Ints onnx_gates(RnnCell cell) {
   return cell == RnnCell::gru ? Ints{1, 0, 2} : Ints{0};
 }
 
-/// Adds each gate's rows of a weight, in the order `gates`.
-void add_gates(std::vector<Tensor>& parts, const Tensor& weight, const Ints& gates) {
+/// Copies each gate's rows of a weight, in the order `gates`. Returns the end of the copies.
+std::byte* copy_gates(const Tensor& weight, const Ints& gates, std::byte* into) {
   const int64_t units = weight.shape()[0] / std::ssize(gates);
-  for (const int64_t gate : gates) parts.push_back(weight.rows(gate * units, (gate + 1) * units));
-}
-
-Tensor joined(const std::vector<Tensor>& parts, const Shape& shape) {
-  const Tensor all(shape, parts[0].dtype());
-  std::byte* into = all.raw();
-  for (const Tensor& part : parts)
+  for (const int64_t gate : gates) {
+    const Tensor part = weight.rows(gate * units, (gate + 1) * units);
     into = std::copy_n(part.raw(), static_cast<size_t>(part.bytes()), into);
-  return all;
+  }
+  return into;
 }
 
 /// The index of input i among the trace's values. Throws Error unless it is a parameter or buffer.
@@ -50,15 +46,16 @@ std::string stacked(OnnxForms& forms, const TracedOp& op, const char* operand,
   const auto value = [&](size_t i) { return forms.trace.values[weight(forms, op, i)].small; };
   const Ints gates = onnx_gates(static_cast<RnnCell>(op.integer("cell")));
   const int64_t directions = op.integer("directions");
-  std::vector<Tensor> parts;
-  for (size_t direction = 0; direction < static_cast<size_t>(directions); ++direction)
-    for (const size_t parameter : parameters)
-      add_gates(parts, value(1 + 4 * direction + parameter), gates);
   const size_t first = 1 + parameters[0];
   const Shape one = value(first).shape();
+  const Tensor all(one.with_rows(std::ssize(parameters) * one[0]).stacked(directions),
+                   value(first).dtype());
+  std::byte* into = all.raw();
+  for (size_t direction = 0; direction < static_cast<size_t>(directions); ++direction)
+    for (const size_t parameter : parameters)
+      into = copy_gates(value(1 + 4 * direction + parameter), gates, into);
   const std::string name = forms.names[weight(forms, op, first)] + "." + operand;
-  forms.graph.initializers.emplace_back(
-      name, joined(parts, one.with_rows(std::ssize(parameters) * one[0]).stacked(directions)));
+  forms.graph.initializers.emplace_back(name, all);
   return name;
 }
 

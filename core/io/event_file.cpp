@@ -5,6 +5,7 @@
 
 #include "core/base/number.h"
 #include "core/io/checksum.h"
+#include "core/io/protobuf.h"
 
 namespace wisp {
 namespace {
@@ -27,18 +28,25 @@ std::string masked_checksum(std::string_view data) {
   return bytes_of(std::rotr(crc32c(data.data(), data.size()), 15) + 0xa282ead8u);
 }
 
+/// An event framed as a TFRecord.
+std::string record_of(const ProtobufWriter& event) {
+  const std::string& data = event.text();
+  const std::string length = bytes_of(uint64_t{data.size()});
+  return length + masked_checksum(length) + data + masked_checksum(data);
+}
+
 }  // namespace
 
 EventFile::EventFile(const std::string& path, int64_t first_step, double time)
     : file_(path, OutputFile::Mode::replace) {
   ProtobufWriter version = event_of(0, time);
   version.bytes(kEventVersion, "brain.Event:2");
-  write(version);
+  file_.write(record_of(version));
   ProtobufWriter log;
   log.varint(kLogStatus, kStatusStart);
   ProtobufWriter start = event_of(first_step, time);
   start.message(kEventLog, log);
-  write(start);
+  file_.write(record_of(start));
 }
 
 void EventFile::scalars(int64_t step, double time, std::span<const Scalar> values) {
@@ -52,13 +60,7 @@ void EventFile::scalars(int64_t step, double time, std::span<const Scalar> value
   }
   ProtobufWriter event = event_of(step, time);
   event.message(kEventSummary, summary);
-  write(event);
-}
-
-void EventFile::write(const ProtobufWriter& event) {
-  const std::string& data = event.text();
-  const std::string length = bytes_of(uint64_t{data.size()});
-  file_.write(length + masked_checksum(length) + data + masked_checksum(data));
+  file_.write(record_of(event));
 }
 
 }  // namespace wisp

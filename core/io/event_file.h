@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/io/output_file.h"
-#include "core/io/protobuf.h"
 
 namespace wisp {
 
@@ -25,8 +24,6 @@ class EventFile {
   void scalars(int64_t step, double time, std::span<const Scalar> values);
 
  private:
-  void write(const ProtobufWriter& event);
-
   OutputFile file_;
 };
 

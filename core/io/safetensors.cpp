@@ -18,37 +18,28 @@ constexpr std::pair<DType, const char*> kNames[] = {
     {DType::i32, "I32"}, {DType::i64, "I64"}, {DType::u8, "U8"},   {DType::u32, "U32"}};
 
 /// Stops the parser at content that no header has, before it takes memory or stack.
-class Watch {
- public:
+struct Watch {
+  std::set<std::string> names, fields;
+  int extents = 0;
+
   bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-        WISP_CHECK(depth <= 1, "the header is nested too deeply");
-        if (depth == 1) fields_.clear();
-        break;
-      case Json::parse_event_t::array_start:
-        WISP_CHECK(depth == 2, "the header has a list where none belongs");
-        extents_ = 0;
-        break;
-      case Json::parse_event_t::key: {
-        const auto& key = parsed.get_ref<const std::string&>();
-        std::set<std::string>& seen = depth == 1 ? names_ : fields_;
-        WISP_CHECK(seen.insert(key).second, "the header names ", key, " twice");
-        break;
-      }
-      case Json::parse_event_t::value:
-        WISP_CHECK(depth < 3 || ++extents_ <= kMaxExtents, "the header has a list of more than ",
-                   kMaxExtents, " numbers");
-        break;
-      default:
-        break;
+    using enum Json::parse_event_t;
+    if (event == object_start) {
+      WISP_CHECK(depth <= 1, "the header is nested too deeply");
+      if (depth == 1) fields.clear();
+    } else if (event == array_start) {
+      WISP_CHECK(depth == 2, "the header has a list where none belongs");
+      extents = 0;
+    } else if (event == key) {
+      const auto& name = parsed.get_ref<const std::string&>();
+      const bool is_new = (depth == 1 ? names : fields).insert(name).second;
+      WISP_CHECK(is_new, "the header names ", name, " twice");
+    } else if (event == value && depth >= 3) {
+      WISP_CHECK(++extents <= kMaxExtents, "the header has a list of more than ", kMaxExtents,
+                 " numbers");
     }
     return true;
   }
-
- private:
-  std::set<std::string> names_, fields_;
-  int extents_ = 0;
 };
 
 int64_t whole_number(const Json& value, const std::string& name, const char* what) {

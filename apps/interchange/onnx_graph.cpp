@@ -23,17 +23,13 @@ int64_t type_of(DType dtype, const std::string& name) {
 ProtobufWriter attribute_message(const OnnxAttribute& attribute) {
   constexpr int kName = 1, kF = 2, kI = 3, kS = 4, kInts = 8, kType = 20;
   constexpr int64_t kTypeFloat = 1, kTypeInt = 2, kTypeString = 3, kTypeInts = 7;
-  ProtobufWriter message;
-  message.bytes(kName, attribute.name);
+  ProtobufWriter message = ProtobufWriter().bytes(kName, attribute.name);
   if (const auto* number = std::get_if<float>(&attribute.value)) {
-    message.f32(kF, *number);
-    message.varint(kType, kTypeFloat);
+    message.f32(kF, *number).varint(kType, kTypeFloat);
   } else if (const auto* integer = std::get_if<int64_t>(&attribute.value)) {
-    message.varint(kI, *integer);
-    message.varint(kType, kTypeInt);
+    message.varint(kI, *integer).varint(kType, kTypeInt);
   } else if (const auto* word = std::get_if<std::string>(&attribute.value)) {
-    message.bytes(kS, *word);
-    message.varint(kType, kTypeString);
+    message.bytes(kS, *word).varint(kType, kTypeString);
   } else {
     for (const int64_t value : std::get<std::vector<int64_t>>(attribute.value))
       message.varint(kInts, value);
@@ -77,22 +73,16 @@ ProtobufWriter tensor_message(const std::string& name, const Tensor& tensor) {
 ProtobufWriter value_message(const OnnxValue& value) {
   constexpr int kName = 1, kType = 2;
   constexpr int kTensorType = 1, kElemType = 1, kShape = 2, kDim = 1, kDimValue = 1, kDimParam = 2;
-  ProtobufWriter shape, tensor, type, message;
+  ProtobufWriter shape;
   for (const auto& extent : value.extents) {
-    ProtobufWriter dim;
-    if (const auto* number = std::get_if<int64_t>(&extent)) {
-      dim.varint(kDimValue, *number);
-    } else {
-      dim.bytes(kDimParam, std::get<std::string>(extent));
-    }
-    shape.message(kDim, dim);
+    const auto* number = std::get_if<int64_t>(&extent);
+    shape.message(kDim, number ? ProtobufWriter().varint(kDimValue, *number)
+                               : ProtobufWriter().bytes(kDimParam, std::get<std::string>(extent)));
   }
-  tensor.varint(kElemType, type_of(value.dtype, value.name));
-  tensor.message(kShape, shape);
-  type.message(kTensorType, tensor);
-  message.bytes(kName, value.name);
-  message.message(kType, type);
-  return message;
+  const int64_t element = type_of(value.dtype, value.name);
+  const auto tensor = ProtobufWriter().varint(kElemType, element).message(kShape, shape);
+  const auto type = ProtobufWriter().message(kTensorType, tensor);
+  return ProtobufWriter().bytes(kName, value.name).message(kType, type);
 }
 
 ProtobufWriter graph_message(const OnnxGraph& graph) {
@@ -124,14 +114,13 @@ std::string OnnxGraph::bytes() const {
   constexpr int kIr = 1, kProducer = 2, kProducerVersion = 3, kGraph = 7, kOpsetImport = 8;
   constexpr int kOpsetDomain = 1, kOpsetVersion = 2;
   check_names(*this);
-  ProtobufWriter opset, model;
-  opset.bytes(kOpsetDomain, "");
-  opset.varint(kOpsetVersion, kOpset);
+  ProtobufWriter model;
   model.varint(kIr, kIrVersion);
   model.bytes(kProducer, "wisp");
   model.bytes(kProducerVersion, program_version());
   model.message(kGraph, graph_message(*this));
-  model.message(kOpsetImport, opset);
+  model.message(kOpsetImport,
+                ProtobufWriter().bytes(kOpsetDomain, "").varint(kOpsetVersion, kOpset));
   WISP_CHECK(model.text().size() < size_t{1} << 31, "an ONNX file of ", model.text().size(),
              " bytes, the format ends at 2 GiB");
   return model.text();

@@ -16,10 +16,7 @@ constexpr int kSummaryValue = 1, kValueTag = 1, kValueSimple = 2;
 constexpr int kLogStatus = 1, kStatusStart = 1;
 
 ProtobufWriter event_of(int64_t step, double time) {
-  ProtobufWriter event;
-  event.f64(kEventTime, time);
-  event.varint(kEventStep, step);
-  return event;
+  return ProtobufWriter().f64(kEventTime, time).varint(kEventStep, step);
 }
 
 /// The masked checksum of a TFRecord. Masking avoids a weak checksum of data that contains
@@ -39,28 +36,19 @@ std::string record_of(const ProtobufWriter& event) {
 
 EventFile::EventFile(const std::string& path, int64_t first_step, double time)
     : file_(path, OutputFile::Mode::replace) {
-  ProtobufWriter version = event_of(0, time);
-  version.bytes(kEventVersion, "brain.Event:2");
-  file_.write(record_of(version));
-  ProtobufWriter log;
-  log.varint(kLogStatus, kStatusStart);
-  ProtobufWriter start = event_of(first_step, time);
-  start.message(kEventLog, log);
-  file_.write(record_of(start));
+  const auto started = ProtobufWriter().varint(kLogStatus, kStatusStart);
+  file_.write(record_of(event_of(0, time).bytes(kEventVersion, "brain.Event:2")));
+  file_.write(record_of(event_of(first_step, time).message(kEventLog, started)));
 }
 
 void EventFile::scalars(int64_t step, double time, std::span<const Scalar> values) {
   ProtobufWriter summary;
   for (const auto& [tag, number] : values) {
     if (!std::isfinite(number)) continue;
-    ProtobufWriter value;
-    value.bytes(kValueTag, tag);
-    value.f32(kValueSimple, static_cast<float>(number));
-    summary.message(kSummaryValue, value);
+    const auto value = static_cast<float>(number);
+    summary.message(kSummaryValue, ProtobufWriter().bytes(kValueTag, tag).f32(kValueSimple, value));
   }
-  ProtobufWriter event = event_of(step, time);
-  event.message(kEventSummary, summary);
-  file_.write(record_of(event));
+  file_.write(record_of(event_of(step, time).message(kEventSummary, summary)));
 }
 
 }  // namespace wisp

@@ -11,25 +11,29 @@ constexpr unsigned kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5;
 
 }  // namespace
 
-void ProtobufWriter::varint(int field, int64_t value) {
+ProtobufWriter& ProtobufWriter::varint(int field, int64_t value) {
   tag(field, kVarint);
   append_varint(static_cast<uint64_t>(value));
+  return *this;
 }
 
-void ProtobufWriter::f32(int field, float value) {
+ProtobufWriter& ProtobufWriter::f32(int field, float value) {
   tag(field, kFixed32);
   text_ += bytes_of(value);
+  return *this;
 }
 
-void ProtobufWriter::f64(int field, double value) {
+ProtobufWriter& ProtobufWriter::f64(int field, double value) {
   tag(field, kFixed64);
   text_ += bytes_of(value);
+  return *this;
 }
 
-void ProtobufWriter::bytes(int field, std::string_view value) {
+ProtobufWriter& ProtobufWriter::bytes(int field, std::string_view value) {
   tag(field, kLength);
   append_varint(value.size());
   text_ += value;
+  return *this;
 }
 
 void ProtobufWriter::tag(int field, unsigned wire_type) {

@@ -1,5 +1,5 @@
-// A writer of protobuf's wire format, field by field. It has no schema: the caller knows the field
-// numbers. One thread at a time.
+// A writer of protobuf's wire format, field by field, in one expression or several. It has no
+// schema: the caller knows the field numbers. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,14 @@ namespace wisp {
 class ProtobufWriter {
  public:
   /// Types int32, int64, uint64, bool and enum. A negative number takes ten bytes.
-  void varint(int field, int64_t value);
-  void f32(int field, float value);
-  void f64(int field, double value);
+  ProtobufWriter& varint(int field, int64_t value);
+  ProtobufWriter& f32(int field, float value);
+  ProtobufWriter& f64(int field, double value);
   /// Types string and bytes.
-  void bytes(int field, std::string_view value);
-  void message(int field, const ProtobufWriter& value) { bytes(field, value.text()); }
+  ProtobufWriter& bytes(int field, std::string_view value);
+  ProtobufWriter& message(int field, const ProtobufWriter& value) {
+    return bytes(field, value.text());
+  }
 
   /// The message so far. A repeated field is written once per element, in order.
   const std::string& text() const { return text_; }

@@ -85,8 +85,7 @@ Inference::Inference(const std::string& run, std::span<const std::string> overri
       stream_(Stream::immediate()),
       backend_(options_.make_backend(pool_, stream_)),
       context_(evaluating(options_, stream_, *backend_, pool_)),
-      model_(make_model(options_.model, config_, facts_.facts)),
-      metrics_(model_->metrics()) {
+      model_(make_model(options_.model, config_, facts_.facts)) {
   const std::vector<Parameter*> declared = model_->parameters();
   for (Parameter* parameter : declared) {
     parameter->frozen = true;  // no gradients

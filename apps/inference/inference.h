@@ -37,7 +37,6 @@ class Inference {
   /// The run's configuration with the overrides; not all of its keys are bound.
   const Config& config() const { return config_; }
   const Facts& facts() const { return facts_.facts; }
-  const std::vector<Metric>& metrics() const { return metrics_; }
   DType compute() const { return context_.compute; }
   /// Notes for the user on the checkpoint: that a damaged one was passed over.
   const std::vector<std::string>& notices() const { return notices_; }
@@ -56,7 +55,6 @@ class Inference {
   std::unique_ptr<Backend> backend_;
   Context context_;
   std::unique_ptr<Model> model_;
-  std::vector<Metric> metrics_;
   std::unique_ptr<FlatParameters> parameters_;
   std::vector<std::string> notices_;
 };

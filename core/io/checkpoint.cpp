@@ -6,7 +6,6 @@
 
 #include "core/base/number.h"
 #include "core/io/checksum.h"
-#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/io/input_file.h"
 #include "core/io/output_file.h"
-#include "core/io/random_access_file.h"
 #include "core/io/safetensors.h"
 #include "core/tensor/tensor.h"
 

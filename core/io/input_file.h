@@ -1,4 +1,5 @@
-// Functions that read whole files. Any thread.
+// Files for reading: a file that is read from any place, and functions that read whole files. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -35,5 +36,25 @@ std::string read_to_end(const std::string& path);
 /// The UTF-8 text of a file or a pipe, without a leading byte order mark. Throws Error, without the
 /// path, like read_to_end() and check_utf8(), and for a zero byte.
 std::string read_utf8(const std::string& path);
+
+class RandomAccessFile {
+ public:
+  /// Throws Error with the path and the system's message if the file cannot be opened.
+  explicit RandomAccessFile(std::string path);
+  ~RandomAccessFile();
+  RandomAccessFile(RandomAccessFile&& other) noexcept;
+  RandomAccessFile& operator=(RandomAccessFile&&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// The size in bytes when the file was opened.
+  int64_t bytes() const { return bytes_; }
+  /// Reads `bytes` from byte `offset` on. Throws Error with the path if the file ends too early.
+  void read(void* into, int64_t bytes, int64_t offset) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  int64_t bytes_ = 0;
+};
 
 }  // namespace wisp

@@ -9,7 +9,6 @@
 #include "core/base/hash.h"
 #include "core/io/checkpoint.h"
 #include "core/io/checksum.h"
-#include "core/io/input_file.h"
 #include "core/io/utf8.h"
 
 namespace wisp {

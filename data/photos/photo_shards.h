@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/io/file_lock.h"
+#include "core/io/input_file.h"
 #include "core/io/output_file.h"
-#include "core/io/random_access_file.h"
 #include "core/tensor/tensor.h"
 #include "data/photos/photo_set.h"
 

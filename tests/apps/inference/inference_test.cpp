@@ -65,7 +65,7 @@ TEST(Inference, HoldsTheWeightsAloneAndAnswersAnyNumberOfSamples) {
   Inference model(dir / "run");
   EXPECT_EQ(model.parameters().grad().numel(), 0);
   EXPECT_EQ(model.facts().classes, 10);
-  EXPECT_EQ(model.metrics().front().name, "accuracy");
+  EXPECT_EQ(model.model().metrics().front().name, "accuracy");
   for (const int64_t count : {1, 7, 40}) {
     const Tensor images({count, 32, 32, 3}, DType::f32);
     images.clear();

@@ -1,4 +1,4 @@
-#include "core/io/random_access_file.h"
+#include "core/io/input_file.h"
 
 #include <gtest/gtest.h>
 

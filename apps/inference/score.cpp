@@ -29,7 +29,8 @@ Score score(Inference& model, std::string_view text) {
   const std::vector<int32_t> tokens = reader.vocabulary().numbers(text);
   const int32_t unknown = reader.vocabulary().number(Vocabulary::kUnknown);
   const size_t window = static_cast<size_t>(window_of(model.config()));
-  Score score{.words = std::ssize(tokens) - 1, .characters = count_characters(text)};
+  Score score{.words = std::ssize(tokens) - 1,
+              .characters = static_cast<int64_t>(count_characters(text))};
   for (size_t begin = 0; begin + 1 < tokens.size(); begin += window) {
     const size_t positions = std::min(window, tokens.size() - 1 - begin);
     const Tensor logits = reader.read({tokens.data() + begin, positions});

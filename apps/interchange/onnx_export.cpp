@@ -55,7 +55,7 @@ std::string onnx_model(Context& context, Model& model, const FlatParameters& par
                        const Facts& facts) {
   for (const Feed& feed : facts.inputs) check_feed(feed, !model.carried().empty());
   const OnnxTrace trace = trace_model(context, model, parameters, facts);
-  OnnxGraph graph{.name = "model"};
+  OnnxGraph graph;
   std::vector<std::string> names(trace.values.size());
   for (size_t i = 0; i < trace.ends.size(); ++i) {
     names[i] = name_of_end(trace.ends[i], model);

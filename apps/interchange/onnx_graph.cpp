@@ -89,7 +89,7 @@ ProtobufWriter graph_message(const OnnxGraph& graph) {
   constexpr int kNode = 1, kName = 2, kInitializer = 5, kInput = 11, kOutput = 12;
   ProtobufWriter message;
   for (const OnnxNode& node : graph.nodes) message.message(kNode, node_message(node));
-  message.bytes(kName, graph.name);
+  message.bytes(kName, "model");
   for (const auto& [name, tensor] : graph.initializers)
     message.message(kInitializer, tensor_message(name, tensor));
   for (const OnnxValue& input : graph.inputs) message.message(kInput, value_message(input));

@@ -34,7 +34,6 @@ struct OnnxValue {
 struct OnnxGraph {
   static constexpr int64_t kOpset = 17;
 
-  std::string name;
   std::vector<OnnxValue> inputs, outputs;
   std::vector<OnnxNode> nodes;                               // in order of computation
   std::vector<std::pair<std::string, Tensor>> initializers;  // f32, f64 (written as f32) or i64

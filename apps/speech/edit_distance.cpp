@@ -97,14 +97,11 @@ std::string alignment_text(std::string_view reference, std::string_view hypothes
     std::string cells[] = {edit == Edit::insertion ? "" : std::string(said[i++]),
                            edit == Edit::deletion ? "" : std::string(heard[j++]),
                            std::string(1, " SDI"[static_cast<size_t>(edit)])};
-    const auto width_of = [](const std::string& cell) {
-      return static_cast<size_t>(count_characters(cell));
-    };
-    const size_t width = std::max(width_of(cells[0]), width_of(cells[1]));
+    const size_t width = std::max(count_characters(cells[0]), count_characters(cells[1]));
     if (edit == Edit::insertion) cells[0] = std::string(width, '*');
     if (edit == Edit::deletion) cells[1] = std::string(width, '*');
     for (size_t line = 0; line < 3; ++line)
-      lines[line] += " " + cells[line] + std::string(width - width_of(cells[line]), ' ');
+      lines[line] += " " + cells[line] + std::string(width - count_characters(cells[line]), ' ');
   }
   std::string text;
   for (const std::string& line : lines)

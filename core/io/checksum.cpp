@@ -9,8 +9,8 @@ namespace {
 
 using Table = std::array<std::array<uint32_t, 256>, 8>;
 
-/// table[k][b]: the checksum of byte b followed by k zero bytes.
-constexpr Table make_table() {
+/// [k][b]: the checksum of byte b followed by k zero bytes.
+constexpr Table kCrcTable = [] {
   Table table{crc_table(0x82f63b78)};
   for (size_t k = 1; k < 8; ++k) {
     for (size_t byte = 0; byte < 256; ++byte) {
@@ -19,9 +19,7 @@ constexpr Table make_table() {
     }
   }
   return table;
-}
-
-constexpr Table kCrcTable = make_table();
+}();
 
 }  // namespace
 

@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 
 namespace wisp {
-
 namespace {
 
 /// Whether a path still names the file of a descriptor.

@@ -89,21 +89,6 @@ void check_no_gap(const std::map<std::string, SafetensorsEntry>& tensors, int64_
   WISP_CHECK(end == data_bytes, "the file has ", data_bytes, " bytes of data, expected ", end);
 }
 
-SafetensorsHeader read(const Json& json, int64_t data_bytes) {
-  SafetensorsHeader header;
-  for (const auto& [name, value] : json.items()) {
-    if (name == kMetadata) {
-      value.get_to(header.metadata);
-      continue;
-    }
-    const SafetensorsEntry entry = entry_of(name, value, data_bytes);
-    check_size(name, entry);
-    header.tensors.emplace(name, entry);
-  }
-  check_no_gap(header.tensors, data_bytes);
-  return header;
-}
-
 }  // namespace
 
 std::string SafetensorsEntry::str() const { return dtype + " " + Json(extents).dump(); }
@@ -120,13 +105,24 @@ std::string SafetensorsHeader::text() const {
 }
 
 SafetensorsHeader SafetensorsHeader::parse(std::string_view text, int64_t data_bytes) {
+  SafetensorsHeader header;
   try {
     const Json json = Json::parse(text, Watch());
     WISP_CHECK(json.is_object(), "the header is no JSON object");
-    return read(json, data_bytes);
+    for (const auto& [name, value] : json.items()) {
+      if (name == kMetadata) {
+        value.get_to(header.metadata);
+        continue;
+      }
+      const SafetensorsEntry entry = entry_of(name, value, data_bytes);
+      check_size(name, entry);
+      header.tensors.emplace(name, entry);
+    }
   } catch (const Json::exception& error) {
     throw Error(concat("the header is damaged: ", error.what()));
   }
+  check_no_gap(header.tensors, data_bytes);
+  return header;
 }
 
 const char* safetensors_name(DType dtype) {

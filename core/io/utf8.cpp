@@ -45,8 +45,8 @@ void check_utf8(std::string_view text) {
   }
 }
 
-int64_t count_characters(std::string_view text) {
-  return std::ranges::count_if(text, begins_character);
+size_t count_characters(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count_if(text, begins_character));
 }
 
 std::vector<std::string_view> characters_of(std::string_view text) {

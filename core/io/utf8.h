@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -16,7 +15,7 @@ void check_utf8(std::string_view text);
 size_t character_bytes(std::string_view text);
 
 /// The number of characters of a valid UTF-8 text.
-int64_t count_characters(std::string_view text);
+size_t count_characters(std::string_view text);
 
 /// The characters of a valid UTF-8 text, as views of it.
 std::vector<std::string_view> characters_of(std::string_view text);

@@ -1,5 +1,4 @@
-// A data set before it is read: bound options, the facts that a model needs, and the splits. One
-// thread.
+// A data set before it is read: bound options, facts for a model, and the splits. One thread.
 #pragma once
 
 #include <memory>
@@ -14,8 +13,7 @@ namespace wisp {
 class DataSource {
  public:
   virtual ~DataSource() = default;
-  /// The inputs and classes of the data. May read data for them, for example a vocabulary. Throws
-  /// Error like open().
+  /// The inputs and classes. May read data, such as a vocabulary. Throws Error like open().
   virtual Facts facts() const = 0;
   /// Reads, draws or lists all splits. `compute` is the type of activations. Throws Error for data
   /// that is missing or damaged.

@@ -69,8 +69,7 @@ class Examples {
   /// Writes one row of the piece, and nothing else: threads write rows of one batch at once.
   /// Returns an empty string, or the fault of a damaged sample, whose targets are then -1.
   virtual std::string fill(const Piece& piece, int64_t row, const Batch& batch) const = 0;
-  /// The first input of a row as a picture for people: (H, W, C) u8, C = 1 or 3. Undefined if the
-  /// input is no picture.
+  /// A row's first input as a picture for people: (H, W, C) u8, C = 1 or 3. Undefined if none.
   virtual Tensor picture(const Batch&, int64_t /*row*/) const { return {}; }
   virtual Origin origin(int64_t /*sample*/) const { return {}; }
   /// A hash that identifies these samples and their order. By default a hash of their origins.

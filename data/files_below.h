@@ -1,5 +1,4 @@
-// A list of all files in a corpus folder and its subfolders, and of the skipped ones. Any thread
-// may call.
+// A list of all files in a corpus folder and its subfolders, and of the skipped ones. Any thread.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +17,7 @@ struct FilesBelow {
 /// a folder, this or one below, if it is missing or cannot be read.
 FilesBelow files_below(const std::string& folder);
 
-/// Adds a notice about skipped files below `folder`, if there are any: "2 links to nothing were
-/// skipped, such as a/b".
+/// Adds a notice if there are `paths`: "`folder`: 2 links to nothing were skipped, such as a/b".
 void note_skipped(std::vector<std::string>& notices, const std::string& folder,
                   const std::string& what, const std::vector<std::filesystem::path>& paths);
 

@@ -1,7 +1,6 @@
 // A loader of one worker's batches, epoch by epoch, that prepares them ahead on its own threads.
-// The threads share the rows of each batch. At the end of a training epoch they go on with the next
-// epoch. A batch depends on the examples and the deal, never on the threads. A Loader belongs to
-// one thread.
+// The threads share the rows of each batch, and go on with the next epoch at the end of a training
+// epoch. A batch depends on the examples and the deal, never on the threads. One thread calls.
 #pragma once
 
 #include <condition_variable>

@@ -69,8 +69,7 @@ class NpyWriter {
   std::optional<OutputFile> file_;  // always set
 };
 
-/// Writes a host tensor as a file, in its own dtype. Throws Error for bf16, which NumPy does not
-/// have.
+/// Writes a host tensor in its own dtype. Throws Error for bf16, which NumPy does not have.
 void write_npy(const std::string& path, const Tensor& tensor);
 
 }  // namespace wisp

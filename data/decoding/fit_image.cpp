@@ -21,8 +21,7 @@ struct Mean {
   std::vector<float> weights;  // weights of the pixels from `begin` on; their sum is 1
 };
 
-/// The centred part of `extent` pixels whose ratio to `other` is `wanted` / `other_wanted`. At most
-/// `extent` long.
+/// The centred part of `extent`, at most all, whose ratio to `other` is `wanted` / `other_wanted`.
 Range centred(int64_t extent, int64_t other, int64_t wanted, int64_t other_wanted) {
   const double length =
       static_cast<double>(other) * static_cast<double>(wanted) / static_cast<double>(other_wanted);

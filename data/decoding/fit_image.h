@@ -1,5 +1,4 @@
-// A picture scaled to a model's size. Plain loops give the same bits everywhere. Any thread may
-// call.
+// A picture scaled to a model's size. Plain loops give the same bits everywhere. Any thread.
 #pragma once
 
 #include <cstdint>

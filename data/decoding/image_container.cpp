@@ -50,8 +50,7 @@ uint32_t crc32(std::string_view bytes) {
   return ~value;
 }
 
-/// Of the optional chunks only the orientation stays: libpng warns about some others, for example
-/// old profiles.
+/// Of the optional chunks only the orientation stays: libpng warns about old profiles.
 bool decides_picture(std::string_view type) {
   return (type[0] >= 'A' && type[0] <= 'Z') || type == "eXIf";
 }

@@ -1,5 +1,4 @@
-// Reading of photos and writing of PNG files. Both need OpenCV; a build without it throws Error.
-// Any thread may call.
+// Reading of photos and writing of PNG files; a build without OpenCV throws Error. Any thread.
 #pragma once
 
 #include <cstdint>

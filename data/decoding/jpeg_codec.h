@@ -1,5 +1,4 @@
-// Decoding of a JPEG's region by libjpeg-turbo. In a build without it decode_jpeg() throws Error.
-// Any thread may call.
+// Decoding of a JPEG's region by libjpeg-turbo. Without it decode_jpeg() throws Error. Any thread.
 #pragma once
 
 #include <string>

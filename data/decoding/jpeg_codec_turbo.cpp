@@ -17,8 +17,7 @@ namespace {
 
 constexpr int kMostScans = 500;  // a file of a kilobyte may have thousands, each of all pixels
 
-/// libjpeg's handler of errors. An error jumps to `escape`; of warnings about damage the first is
-/// kept.
+/// libjpeg's handler of errors: an error jumps to `escape`; the first warning of damage is kept.
 struct ErrorHandler {
   jpeg_error_mgr base;  // the first member, so that libjpeg's pointer to it points here, too
   std::jmp_buf escape;

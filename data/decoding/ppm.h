@@ -1,5 +1,4 @@
-// PPM files: pixels of a picture without compression, for shards of small photos. Any thread may
-// call.
+// PPM files: pixels of a picture without compression, for shards of small photos. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +25,7 @@ bool is_ppm(std::string_view bytes);
 PpmHeader read_ppm_header(std::string_view bytes);
 /// A copy of a region, (H, W, 3) u8, of RGB pixels in rows of `width`.
 Tensor cut_region(const void* pixels, int64_t width, const Region& region);
-/// The pixels of a region, (H, W, 3) u8. The file must have the header's length, and hold the
-/// region.
+/// The pixels of a region, (H, W, 3) u8. Throws Error like read_ppm_header() and for one outside.
 Tensor decode_ppm(std::string_view bytes, const Region& region);
 
 }  // namespace wisp

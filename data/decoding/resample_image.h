@@ -1,5 +1,4 @@
-// Scaling of pictures by an antialiasing filter, with the bits of Pillow's Image.resize. Any thread
-// may call.
+// Scaling of pictures by antialiasing filters, with the bits of Pillow's Image.resize. Any thread.
 #pragma once
 
 #include <string>
@@ -22,9 +21,8 @@ Region footprint(const View& view, Filter filter);
 /// scaled source. `part`, (at.height, at.width, 3) u8, is region `at` of the picture, which holds
 /// the view's footprint. Throws Error for another tensor or region, and for a view of no pixels.
 ///
-/// Weights are rounded to 22 bits after the point. Columns are scaled before rows, and the result
-/// between is rounded to u8. Source: Pillow's Image.resize before version 13, which scales the rows
-/// of some pictures first.
+/// Weights are rounded to 22 bits after the point. Columns are scaled first, and rounded to u8.
+/// Source: Pillow's Image.resize before version 13, which scales rows first for some pictures.
 Tensor resample_image(const Tensor& part, const Region& at, const View& view, Filter filter);
 
 }  // namespace wisp

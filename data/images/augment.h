@@ -1,6 +1,5 @@
-// Image augmentation: a shifted, perhaps mirrored window of u8 pixels, normalised per channel. Pure
-// functions; random draws depend on (seed, epoch, sample) alone, never on workers or threads. Any
-// thread may call.
+// Image augmentation: a shifted, perhaps mirrored window of u8 pixels, normalised per channel.
+// Draws depend on (seed, epoch, sample) alone, never on workers or threads. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -82,8 +81,7 @@ class Normalizer {
   /// The normalised value of each channel's pixel values, (C, 256).
   const Tensor& table() const { return table_; }
 
-  /// The inverse of write() to the nearest pixel values: `image` is (1, H, W, C), the result (H, W,
-  /// C) u8.
+  /// The inverse of write() to the nearest pixel values: (H, W, C) u8 of an image (1, H, W, C).
   Tensor picture(const Tensor& image) const;
 
  private:

@@ -1,6 +1,5 @@
 // CIFAR-10 in its official binary version: five training files and a test file of records. A record
-// is a label byte and 3072 pixel bytes, plane by plane. Source: Krizhevsky 2009. Any thread may
-// call.
+// is a label byte and 3072 pixel bytes, plane by plane. Source: Krizhevsky 2009. Any thread.
 #pragma once
 
 #include "data/examples.h"

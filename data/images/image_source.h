@@ -11,8 +11,7 @@
 
 namespace wisp {
 
-/// Normalised images. Training may augment them: a random crop of the image padded by 4, and a
-/// random horizontal flip.
+/// Normalised images. Training may augment them: random crops of images padded by 4, and flips.
 class ImageExamples : public Examples {
  public:
   /// Throws Error like ImageSet::check() and Normalizer.

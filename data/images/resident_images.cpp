@@ -27,8 +27,7 @@ Tensor brought(const Tensor& x, MemoryPool& pool, const Stream& stream) {
 
 }  // namespace
 
-/// A kernel that makes pixel i of a batch, counted over all its images. The first pixel of an image
-/// also writes its label.
+/// Makes pixel i of a batch, counted over all its images. An image's first one writes its label.
 template <class T>
 struct MakePixel {
   PixelFormat<T> format;

@@ -9,8 +9,7 @@
 
 namespace wisp {
 
-/// Strengths of the changes. A strength s draws a factor uniform in [1 - s, 1 + s], at least 0; 0
-/// leaves the picture as it is.
+/// Strengths of the changes: s draws a factor uniform in [1 - s, 1 + s], at least 0; 0: no change.
 struct ColourJitter {
   double brightness = 0;  // blends with black
   double contrast = 0;    // blends with the mean grey

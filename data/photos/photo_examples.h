@@ -1,5 +1,4 @@
-// Photos on disk as training examples. A photo is read, decoded and scaled when a batch needs it.
-// Any thread may call.
+// Photos on disk as examples: read, decoded and scaled when a batch needs them. Any thread.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,4 @@
-// Photos in files: in a folder for each class, or in one folder with a list of their classes. Any
-// thread may call.
+// Photos in files: in a folder for each class, or in one with a list of their classes. Any thread.
 #pragma once
 
 #include <memory>

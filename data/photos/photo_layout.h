@@ -20,8 +20,7 @@ struct PhotoLayout {
 /// train may be a class, because other folders are beside it.
 PhotoLayout find_layout(const std::string& path);
 
-/// The classes of a training set: those of its shards, or its folders. Throws Error if there are
-/// none.
+/// The classes of a training set: of its shards, or its folders. Throws Error if there are none.
 std::vector<std::string> classes_of(const std::string& folder);
 
 /// The photos of a folder: of shards, class folders, or one folder with a list (empty: none).

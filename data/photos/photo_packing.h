@@ -29,8 +29,7 @@ struct PackedPhotos {
 /// pixels. Throws Error for a file that no decoder reads.
 std::string packed_photo(std::string_view file, const PackOptions& options);
 
-/// A line about what shards are made of: the photos' number, a hash of their names and classes, and
-/// the options but `jobs`.
+/// A line about what shards are made of: the photos' number and digest, the options but `jobs`.
 std::string packing_origin(const PhotoSet& photos, const PackOptions& options);
 
 /// Writes all photos to shards in `folder`, in a random order, so that neighbours are of different

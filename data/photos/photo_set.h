@@ -1,5 +1,4 @@
-// Photos on disk with a class each. Their pixels are not read before they are needed. Any thread
-// may read.
+// Photos on disk with a class each. Their bytes are read when they are needed. Any thread may read.
 #pragma once
 
 #include <cstdint>

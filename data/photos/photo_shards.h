@@ -21,8 +21,7 @@ namespace wisp {
 bool has_shards(const std::string& folder);
 /// The names of the classes in the folder's index. Throws Error with the path for a damaged index.
 std::vector<std::string> classes_of_shards(const std::string& folder);
-/// A line about what the shards were made of, as their writer was told. Throws Error like
-/// classes_of_shards().
+/// The line about their content that the shards' writer was given. Throws Error likewise.
 std::string origin_of_shards(const std::string& folder);
 
 /// The photos of shards. Takes the bytes of a photo's name and 36 more. Any thread may read.
@@ -67,8 +66,7 @@ class PhotoShardWriter {
   PhotoShardWriter(const PhotoShardWriter&) = delete;
   PhotoShardWriter& operator=(const PhotoShardWriter&) = delete;
 
-  /// Appends a photo: its name (PhotoSet::name), its class, and the bytes of its file. Throws Error
-  /// (a full disk).
+  /// Appends a photo: PhotoSet::name, its class, and its file's bytes. Throws Error (a full disk).
   void add(const std::string& name, int32_t label, std::string_view bytes);
   /// Syncs the shards and writes the index. Throws Error.
   void finish();

@@ -17,8 +17,7 @@ constexpr int64_t kMostMagnitude = 30;
 
 using Table = std::array<uint8_t, 256>;
 
-/// The place in a picture that a pixel comes from: (x, y) -> (xx x + xy y + x0, yx x + yy y + y0)
-/// of pixel centres.
+/// A pixel's origin in a picture: (x, y) -> (xx x + xy y + x0, yx x + yy y + y0) of pixel centres.
 struct Affine {
   double xx, xy, x0, yx, yy, y0;
 };

@@ -11,8 +11,7 @@
 namespace wisp {
 namespace {
 
-// Indices of the draws, different from other draws with the same key. Masks use the indices from
-// theirs on.
+// Indices of draws, unlike those of other draws with the same key. Masks use those from theirs on.
 constexpr uint64_t kSpeed = 0x73706401;
 constexpr uint64_t kGain = 0x73706402;
 constexpr uint64_t kMixed = 0x73706403;

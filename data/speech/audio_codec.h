@@ -1,5 +1,4 @@
-// Decoding of sound by libsndfile. In a build without libsndfile the functions throw Error. Any
-// thread may call.
+// Decoding of sound by libsndfile; a build without it throws Error. Any thread.
 #pragma once
 
 #include <string>

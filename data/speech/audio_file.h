@@ -13,8 +13,7 @@ struct Audio {
   int64_t rate = 0;            // samples per second
 };
 
-/// The most samples of a channel: 4.6 hours at 16 kHz. A few bytes of FLAC can decode to many
-/// samples.
+/// The most samples of a channel, 4.6 hours at 16 kHz. A few bytes of FLAC can decode to many.
 constexpr int64_t kMostAudioSamples = int64_t{1} << 28;
 
 /// Throws Error if `samples` is above kMostAudioSamples.
@@ -51,8 +50,7 @@ struct RawPcm {
 /// and for a size that is no whole number of frames.
 Audio read_audio(const std::string& path, const RawPcm& format);
 
-/// The length of a file without a header, computed from its size. Throws Error like
-/// read_audio(path, format).
+/// The length of a file without a header, by its size. Throws Error like read_audio(path, format).
 AudioLength read_audio_length(const std::string& path, const RawPcm& format);
 
 }  // namespace wisp

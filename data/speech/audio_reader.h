@@ -21,8 +21,7 @@ class AudioReader {
   /// The samples of read_audio(), resampled if the file has another rate. Throws Error like
   /// read_audio() and resampled().
   std::vector<float> read(const std::string& path) const;
-  /// The result of read_audio_length(), at the file's own rate. Throws Error like
-  /// read_audio_length().
+  /// The length, at the file's own rate. Throws Error like read_audio_length().
   AudioLength length(const std::string& path) const;
   /// The number of samples that read() returns for a file of this length. Throws Error with the
   /// path like Resampler, and for more than kMostAudioSamples.

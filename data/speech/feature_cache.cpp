@@ -52,8 +52,7 @@ std::string text_of(const timespec& time) {
   return fmt::format("{}.{:09}", time.tv_sec, time.tv_nsec);
 }
 
-/// The time of a change is part of the state: copies keep size and modification time, but nobody
-/// can set it.
+/// A copy may have the same size and modification time, but nobody can set the time of a change.
 Sound sound_of(const std::string& audio) {
   std::error_code failure;
   const fs::path path = fs::canonical(audio, failure);

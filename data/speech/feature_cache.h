@@ -23,8 +23,7 @@ class FeatureCacheError : public Error {
 /// damaged, truncated or of another sound is made again.
 class FeatureCache {
  public:
-  /// Creates the folder if it is missing. Throws FeatureCacheError with its name if the folder is
-  /// not writable.
+  /// Makes the folder if it is missing. Throws FeatureCacheError, naming it, if it is not writable.
   FeatureCache(std::string folder, const SpectrogramOptions& options, const RawPcm& raw);
 
   /// The features of a sound file, f32. Returns the stored features if they have this shape;

@@ -93,8 +93,7 @@ Fields fields_of_json(std::string_view line, const std::string& where) {
   return fields;
 }
 
-/// Whether a line end begins here: carriage returns before a line feed or the end. Carriage returns
-/// elsewhere are white space.
+/// Whether carriage returns begin here that end a line or the text. Others are white space.
 bool ends_line(std::string_view text) {
   const size_t behind = std::min(text.find_first_not_of('\r'), text.size());
   return behind > 0 && (behind == text.size() || text[behind] == '\n');

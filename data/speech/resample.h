@@ -12,8 +12,7 @@ namespace wisp {
 ///
 /// N is half of the lower rate. Frequencies up to 0.9 N pass, within 0.01 dB; those above N are 80
 /// dB down; the cutoff is 0.95 N. The filter has 102 taps at the lower rate: 102 for each sample if
-/// the rate rises, 102 · from / to if it falls. Samples before the first and after the last count
-/// as zero.
+/// the rate rises, 102 · from / to if it falls. Samples beyond both ends count as zero.
 class Resampler {
  public:
   /// Only the ratio of the rates counts. Throws Error unless both are 1 or more, and if the table

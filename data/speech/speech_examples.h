@@ -1,5 +1,4 @@
-// Speech examples: utterances as spectrograms, in batches of about the same length. Any thread may
-// call.
+// Speech examples: utterances as spectrograms, in batches of about the same length. Any thread.
 #pragma once
 
 #include <optional>
@@ -45,8 +44,7 @@ class SpeechExamples final : public Examples {
   /// Throws FeatureCacheError.
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
   Origin origin(int64_t sample) const override;
-  /// A hash of names, lengths, labels and noises. It leaves out the sound, which is read when a
-  /// batch is prepared.
+  /// A hash of names, lengths, labels and noises; not of the sound, which batches read.
   uint64_t digest() const override;
 
  private:

@@ -13,8 +13,7 @@ void bind_raw_pcm(Config& config, RawPcm& raw);
 
 class SpeechSource : public DataSource {
  public:
-  /// Binds the keys of all speech: spectrograms, batches and augmentation. `name` is for messages:
-  /// "an4".
+  /// Binds the keys of spectrograms, batches and augmentation. `name` is for messages: "an4".
   SpeechSource(Config& config, std::string name);
 
   /// The classes are the alphabet's labels, with the blank first.
@@ -22,8 +21,7 @@ class SpeechSource : public DataSource {
   Splits open(DType compute) const override;
 
  protected:
-  /// The utterances of a split; none if there is no such split. Throws Error for data that is
-  /// missing or damaged.
+  /// The utterances of a split, or none. Throws Error for data that is missing or damaged.
   virtual FoundUtterances utterances(Split split) const = 0;
 
  private:

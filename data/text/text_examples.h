@@ -1,6 +1,5 @@
-// A text as token numbers, cut into columns that are read in parallel, one window of positions at a
-// time. Training is truncated backpropagation through time, with state carried from window to
-// window.
+// A text as token numbers, cut into columns that are read in parallel, window by window. Training
+// is truncated backpropagation through time, with state carried from window to window.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// A base class of data sets that are texts of words: derived classes read the text of each split.
-// One thread.
+// A base class of texts of words: derived classes read the text of each split. One thread.
 #pragma once
 
 #include <string>

@@ -35,8 +35,7 @@ class Vocabulary {
   int32_t unknown_ = 0;
 };
 
-/// The words of a text in order, with kEnd for each line end. The views point into `text`, or at
-/// kEnd.
+/// The words of a text in order, with kEnd for each line end, as views of `text` or of kEnd.
 std::vector<std::string_view> words_of(std::string_view text);
 
 }  // namespace wisp

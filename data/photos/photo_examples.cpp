@@ -34,7 +34,10 @@ std::string PhotoExamples::fill(const Piece& piece, int64_t row, const Batch& ba
   batch.targets.data<int32_t>()[row] = fault.empty() ? photos_->label(photo) : -1;
   if (fault.empty()) return {};
   std::memset(image.raw(), 0, static_cast<size_t>(image.bytes()));
-  count_bad(photo, fault);
+  std::lock_guard lock(mutex_);
+  bad_.insert(photo);
+  WISP_CHECK(std::ssize(bad_) <= use_.most_bad, name_, ": ", bad_.size(),
+             " photos are damaged, data.max_bad allows ", use_.most_bad, "; the last one: ", fault);
   return fault;
 }
 
@@ -53,13 +56,6 @@ std::string PhotoExamples::write(const Piece& piece, int64_t key, int64_t photo,
     fault = error.what();
   }
   return fault.empty() ? fault : concat(photos_->folder(), "/", photos_->name(photo), ": ", fault);
-}
-
-void PhotoExamples::count_bad(int64_t photo, const std::string& fault) const {
-  std::lock_guard lock(mutex_);
-  bad_.insert(photo);
-  WISP_CHECK(std::ssize(bad_) <= use_.most_bad, name_, ": ", bad_.size(),
-             " photos are damaged, data.max_bad allows ", use_.most_bad, "; the last one: ", fault);
 }
 
 uint64_t PhotoExamples::digest() const {

@@ -45,7 +45,6 @@ class PhotoExamples final : public Examples {
 
  private:
   std::string write(const Piece& piece, int64_t key, int64_t photo, std::byte* image) const;
-  void count_bad(int64_t photo, const std::string& fault) const;
 
   const std::string name_;
   const std::shared_ptr<const PhotoSet> photos_;

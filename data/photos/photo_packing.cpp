@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
@@ -32,6 +33,23 @@ View scaled_view(const Photo& photo, int64_t side) {
       {0, 0, height, width}, scaled(height), scaled(width), {0, 0, scaled(height), scaled(width)}};
 }
 
+/// The bytes that shards hold for a photo's file. A photo whose shorter side is larger than `side`
+/// is scaled to it, as in evaluation, and encoded. Otherwise the bytes stay, unless `raw` asks for
+/// pixels. Throws Error for a file that no decoder reads.
+std::string packed_photo(std::string_view file, const PackOptions& options) {
+  if (options.side == 0) return std::string(file);
+  const Photo photo(file);
+  const bool smaller = std::min(photo.height(), photo.width()) <= options.side;
+  if (smaller && !options.raw) return std::string(file);
+  const Region whole{0, 0, photo.height(), photo.width()};
+  DecodedImage image = photo.decode(whole);
+  WISP_CHECK(image.complaint.empty(), image.complaint);
+  if (!smaller)
+    image.pixels =
+        resample_image(image.pixels, whole, scaled_view(photo, options.side), Filter::bilinear);
+  return options.raw ? encode_ppm(image.pixels) : encode_jpeg(image.pixels, options.quality);
+}
+
 void encode(const PhotoSet& photos, const PackOptions& options, Task& task) {
   std::string buffer;
   naming(photos.folder() + "/" + photos.name(task.photo), [&] {
@@ -48,20 +66,6 @@ void encode(const PhotoSet& photos, const PackOptions& options, Task& task) {
 }
 
 }  // namespace
-
-std::string packed_photo(std::string_view file, const PackOptions& options) {
-  if (options.side == 0) return std::string(file);
-  const Photo photo(file);
-  const bool smaller = std::min(photo.height(), photo.width()) <= options.side;
-  if (smaller && !options.raw) return std::string(file);
-  const Region whole{0, 0, photo.height(), photo.width()};
-  DecodedImage image = photo.decode(whole);
-  WISP_CHECK(image.complaint.empty(), image.complaint);
-  if (!smaller)
-    image.pixels =
-        resample_image(image.pixels, whole, scaled_view(photo, options.side), Filter::bilinear);
-  return options.raw ? encode_ppm(image.pixels) : encode_jpeg(image.pixels, options.quality);
-}
 
 std::string packing_origin(const PhotoSet& photos, const PackOptions& options) {
   const std::string form =

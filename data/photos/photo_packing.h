@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "data/photos/photo_set.h"
@@ -23,11 +22,6 @@ struct PackedPhotos {
   std::vector<std::string> damaged;  // path and fault of photos that no decoder reads
   bool stopped = false;              // nothing was written
 };
-
-/// The bytes that shards hold for a photo's file. A photo whose shorter side is larger than `side`
-/// is scaled to it, as in evaluation, and encoded. Otherwise the bytes stay, unless `raw` asks for
-/// pixels. Throws Error for a file that no decoder reads.
-std::string packed_photo(std::string_view file, const PackOptions& options);
 
 /// A line about what shards are made of: the photos' number and digest, the options but `jobs`.
 std::string packing_origin(const PhotoSet& photos, const PackOptions& options);

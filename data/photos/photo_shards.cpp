@@ -95,12 +95,11 @@ PhotoShards::PhotoShards(std::string folder) : folder_(std::move(folder)) {
   offsets_ = read(index, "offsets", DType::i64);
   sizes_ = read(index, "sizes", DType::i64);
   name_ends_ = read(index, "name_ends", DType::i64);
-  names_ = read(index, "names", DType::u8);
-  const Tensor lengths = read(index, "lengths", DType::i64);
+  const Tensor names = read(index, "names", DType::u8),
+               lengths = read(index, "lengths", DType::i64);
+  names_.assign(reinterpret_cast<const char*>(names.raw()), static_cast<size_t>(names.numel()));
   check(std::ssize(lines_of(index.metadata("classes"))), lengths);
-  const std::string names(reinterpret_cast<const char*>(names_.raw()),
-                          static_cast<size_t>(names_.numel()));
-  digest_ = digest_of(names, labels_, checksums_);
+  digest_ = digest_of(names_, labels_, checksums_);
   for (int64_t shard = 0; shard < lengths.numel(); ++shard)
     open(static_cast<size_t>(shard), lengths.data<int64_t>()[shard]);
 }
@@ -123,7 +122,7 @@ void PhotoShards::check(int64_t classes, const Tensor& lengths) const {
     WISP_CHECK(size >= 0 && offset >= kHeadBytes && offset <= lengths.data<int64_t>()[shard] - size,
                path, ": photo ", i, " has ", size, " bytes at byte ", offset, ", which shard ",
                shard, " does not have");
-    WISP_CHECK(end > name_end && end <= names_.numel(), path, ": photo ", i,
+    WISP_CHECK(end > name_end && end <= std::ssize(names_), path, ": photo ", i,
                " has no name of its own");
     WISP_CHECK(label(i) >= 0 && label(i) < classes, path, ": photo ", i, " is of class ", label(i),
                " of ", classes);
@@ -144,8 +143,7 @@ void PhotoShards::open(size_t shard, int64_t length) {
 std::string PhotoShards::name(int64_t photo) const {
   const auto* ends = name_ends_.data<int64_t>();
   const int64_t begin = photo == 0 ? 0 : ends[photo - 1];
-  return {reinterpret_cast<const char*>(names_.raw()) + begin,
-          static_cast<size_t>(ends[photo] - begin)};
+  return names_.substr(static_cast<size_t>(begin), static_cast<size_t>(ends[photo] - begin));
 }
 
 std::string_view PhotoShards::bytes(int64_t photo, std::string& buffer) const {

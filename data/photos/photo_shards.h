@@ -47,7 +47,7 @@ class PhotoShards final : public PhotoSet {
   const std::string folder_;
   Tensor labels_, shards_, checksums_;  // i32
   Tensor offsets_, sizes_, name_ends_;  // i64
-  Tensor names_;                        // u8, one after the other
+  std::string names_;                   // one after the other
   uint64_t digest_ = 0;
   std::vector<RandomAccessFile> files_;  // the shards
 };

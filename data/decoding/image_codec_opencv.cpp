@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "data/decoding/image_codec.h"
-#include "data/decoding/image_header.h"
+#include "data/decoding/image_container.h"
 
 namespace wisp {
 namespace {

@@ -9,7 +9,7 @@
 // clang-format on
 
 #include "core/base/error.h"
-#include "data/decoding/image_header.h"
+#include "data/decoding/image_container.h"
 #include "data/decoding/jpeg_codec.h"
 
 namespace wisp {

@@ -2,7 +2,6 @@
 
 #include "core/base/error.h"
 #include "data/decoding/image_codec.h"
-#include "data/decoding/image_container.h"
 #include "data/decoding/ppm.h"
 
 namespace wisp {

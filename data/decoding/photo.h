@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "data/decoding/image_header.h"
+#include "data/decoding/image_container.h"
 #include "data/decoding/image_view.h"
 #include "data/decoding/jpeg_codec.h"
 

@@ -1,10 +1,9 @@
-#include "data/decoding/image_header.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "core/base/error.h"
+#include "data/decoding/image_container.h"
 #include "tests/support/error_of.h"
 
 namespace wisp {

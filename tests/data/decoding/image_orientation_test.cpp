@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "data/decoding/image_header.h"
+#include "data/decoding/image_container.h"
 #include "tests/support/sound_files.h"
 
 namespace wisp {

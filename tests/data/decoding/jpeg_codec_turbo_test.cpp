@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "core/random.h"
-#include "data/decoding/image_header.h"
+#include "data/decoding/image_container.h"
 #include "data/decoding/jpeg_codec.h"
 #include "tests/support/address_limit.h"
 #include "tests/support/drawn_pictures.h"

@@ -193,23 +193,24 @@ NpyReader::NpyReader(std::string path) : path_(std::move(path)) {
   row_shape_ = Shape(std::span(shape).subspan(1));
 }
 
-/// `other` is a buffer for a row if the file's type is not T.
-template <class T, class Other>
-void NpyReader::read_as(int64_t row, T* into, std::vector<Other>& other) {
-  const int64_t numel = row_shape_.numel();
-  const int64_t bytes = numel * size_of(dtype_);
-  other.resize(dtype_ == dtype_of<T>::value ? 0 : static_cast<size_t>(numel));
-  auto* target =
-      other.empty() ? reinterpret_cast<char*>(into) : reinterpret_cast<char*>(other.data());
+template <class T>
+void NpyReader::read(int64_t row, T* into) {
+  using Other = std::conditional_t<std::is_same_v<T, float>, double, float>;
+  const int64_t numel = row_shape_.numel(), bytes = numel * size_of(dtype_);
+  const bool other = dtype_ != dtype_of<T>::value;
+  if (other) other_.resize(static_cast<size_t>(bytes));
+  char* target = other ? other_.data() : reinterpret_cast<char*>(into);
   in_.clear();
   in_.seekg(begin_ + row * bytes);
   WISP_CHECK(0 <= row && row < rows_ && in_.read(target, bytes), path_, ": row ", row, " of ",
              rows_, " cannot be read");
-  std::transform(other.begin(), other.end(), into, [](Other x) { return static_cast<T>(x); });
+  const auto* values = reinterpret_cast<const Other*>(target);
+  if (other)
+    std::transform(values, values + numel, into, [](Other x) { return static_cast<T>(x); });
 }
 
-template void NpyReader::read_as(int64_t row, float* into, std::vector<double>& other);
-template void NpyReader::read_as(int64_t row, double* into, std::vector<float>& other);
+template void NpyReader::read(int64_t row, float* into);
+template void NpyReader::read(int64_t row, double* into);
 
 NpyWriter::NpyWriter(std::string path, const Shape& row_shape, DType dtype)
     : path_(std::move(path)), row_shape_(row_shape), dtype_(dtype) {

@@ -24,23 +24,18 @@ class NpyReader {
   const std::string& path() const { return path_; }
   int64_t rows() const { return rows_; }
   const Shape& row_shape() const { return row_shape_; }
-  /// Reads row `row` of rows(); rounds f64 to f32.
-  void read(int64_t row, float* into) { read_as(row, into, wide_); }
-  /// Reads row `row` of rows(); widens f32 to f64.
-  void read(int64_t row, double* into) { read_as(row, into, narrow_); }
+  /// Reads row `row` of rows() as f32 or f64; rounds f64 to f32, and widens f32 to f64.
+  template <class T>
+  void read(int64_t row, T* into);
 
  private:
-  template <class T, class Other>
-  void read_as(int64_t row, T* into, std::vector<Other>& other);
-
   std::string path_;
   std::ifstream in_;
   DType dtype_ = DType::f32;
   int64_t rows_ = 0;
   Shape row_shape_;
-  int64_t begin_ = 0;          // offset of the data in the file
-  std::vector<float> narrow_;  // buffer for a row of f32
-  std::vector<double> wide_;   // buffer for a row of f64
+  int64_t begin_ = 0;        // offset of the data in the file
+  std::vector<char> other_;  // buffer for a row of another type
 };
 
 /// A writer that adds rows to a file. The file is valid at any time, because the header counts a

@@ -113,14 +113,6 @@ WISP_CLONES void write_pixels(const int32_t* sum, int64_t count, uint8_t* __rest
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(pixel_of(sum[i]));
 }
 
-/// The axes of a view.
-struct Axes {
-  Axis rows, columns;
-};
-Axes axes_of(const View& view, Filter filter) {
-  return {{view.source.height, view.height, filter}, {view.source.width, view.width, filter}};
-}
-
 bool has_pixels(const View& view) {
   return view.window.height >= 1 && view.window.width >= 1 && view.source.height >= 1 &&
          view.source.width >= 1 && Region{0, 0, view.height, view.width}.holds(view.window);
@@ -136,11 +128,11 @@ Filter filter_named(const std::string& name) {
 
 Region footprint(const View& view, Filter filter) {
   WISP_CHECK(has_pixels(view), "footprint: the view has no pixels, or its window is outside of it");
-  const Axes axes = axes_of(view, filter);
   const Region &window = view.window, &source = view.source;
-  const int64_t top = axes.rows.begin(window.top), left = axes.columns.begin(window.left);
-  return {source.top + top, source.left + left, axes.rows.end(window.bottom() - 1) - top,
-          axes.columns.end(window.right() - 1) - left};
+  const Axis rows{source.height, view.height, filter}, columns{source.width, view.width, filter};
+  const int64_t top = rows.begin(window.top), left = columns.begin(window.left);
+  return {source.top + top, source.left + left, rows.end(window.bottom() - 1) - top,
+          columns.end(window.right() - 1) - left};
 }
 
 Tensor resample_image(const Tensor& part, const Region& at, const View& view, Filter filter) {
@@ -150,10 +142,10 @@ Tensor resample_image(const Tensor& part, const Region& at, const View& view, Fi
   WISP_CHECK(at.holds(footprint(view, filter)),
              "resample_image: the view reads pixels outside of those given");
   const Region &window = view.window, &source = view.source;
-  const Axes axes = axes_of(view, filter);
-  const Weights columns =
-      weights_of(axes.columns, window.left, window.right(), at.left - source.left);
-  const Weights rows = weights_of(axes.rows, window.top, window.bottom(), at.top - source.top);
+  const Weights columns = weights_of({source.width, view.width, filter}, window.left,
+                                     window.right(), at.left - source.left);
+  const Weights rows = weights_of({source.height, view.height, filter}, window.top, window.bottom(),
+                                  at.top - source.top);
 
   const int64_t read = 3 * at.width, written = 3 * window.width;
   std::vector<int32_t> wide(static_cast<size_t>(read + 1)), sum(static_cast<size_t>(written + 1));

@@ -3,7 +3,6 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <span>
 
 #include "core/base/error.h"
 #include "data/images/image_source.h"
@@ -28,13 +27,6 @@ std::vector<std::string> files_of(Split split) {
           "data_batch_5.bin"};
 }
 
-void planes_to_pixels(std::span<const uint8_t> planes, uint8_t* pixels) {
-  for (int64_t c = 0; c < kChannels; ++c) {
-    for (int64_t p = 0; p < kPixels; ++p)
-      pixels[p * kChannels + c] = planes[static_cast<size_t>(c * kPixels + p)];
-  }
-}
-
 void read_file(const fs::path& path, int64_t records, uint8_t* images, int32_t* labels) {
   WISP_CHECK(fs::is_regular_file(path), "cifar10: no file ", path.string(), kAdvice);
   const auto bytes = static_cast<int64_t>(fs::file_size(path));
@@ -49,7 +41,10 @@ void read_file(const fs::path& path, int64_t records, uint8_t* images, int32_t* 
     WISP_CHECK(record[0] < kClasses, "cifar10: label ", int{record[0]}, " in record ", i, " of ",
                path.string(), ", expected 0 to ", kClasses - 1);
     labels[i] = record[0];
-    planes_to_pixels(std::span(record).subspan(1), images + i * kPixels * kChannels);
+    const uint8_t* plane = record.data() + 1;
+    uint8_t* pixels = images + i * kPixels * kChannels;
+    for (int64_t c = 0; c < kChannels; ++c, plane += kPixels)
+      for (int64_t p = 0; p < kPixels; ++p) pixels[p * kChannels + c] = plane[p];
   }
 }
 

@@ -65,13 +65,8 @@ Inside inside(const std::string& folder) {
   return found;
 }
 
-struct Listed {
-  std::string name;
-  std::string_view label;
-};
-
 /// The name and the class of a line: "NAME CLASS", or Kaggle's "NAME,CLASS X Y X Y CLASS …".
-Listed parse(std::string_view line, bool kaggle) {
+std::pair<std::string, std::string_view> parse(std::string_view line, bool kaggle) {
   const size_t space = line.find_first_of(kaggle ? "," : " \t");
   WISP_CHECK(space != line.npos && space > 0, "'", line, "', expected a file's name and its class");
   std::string_view rest = line.substr(space + 1);
@@ -163,11 +158,10 @@ FoundPhotos photos_by_list(const std::string& folder, const std::string& list,
     line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
     if (line.empty() || (kaggle && number == 1)) continue;
     naming(concat(list, ":", number), [&] {
-      const Listed listed = parse(line, kaggle);
-      const int32_t label = class_of(listed.label, numbers);
-      WISP_CHECK(unlisted.erase(listed.name) == 1, listed.name, " is not in ", folder,
-                 ", or is listed twice");
-      photos->add(listed.name, label);
+      const auto [name, word] = parse(line, kaggle);
+      const int32_t label = class_of(word, numbers);
+      WISP_CHECK(unlisted.erase(name) == 1, name, " is not in ", folder, ", or is listed twice");
+      photos->add(name, label);
     });
   }
   WISP_CHECK(found.photos->count() > 0, list, ": lists no photos");

@@ -33,12 +33,9 @@ double power(std::span<const float> samples) {
 
 double amplitude(double db) { return std::pow(10, db / 20); }
 
-struct Stripe {
-  int64_t begin, end;
-};
-
-/// The stripe of mask number `mask`, within [0, extent). The draws of its kind begin at `index`.
-Stripe stripe(const SampleKey& key, uint64_t index, int64_t mask, int64_t widest, int64_t extent) {
+/// Begin and end of mask number `mask` in [0, extent). The draws of its kind begin at `index`.
+std::pair<int64_t, int64_t> stripe(const SampleKey& key, uint64_t index, int64_t mask,
+                                   int64_t widest, int64_t extent) {
   const Philox philox = key.philox();
   const uint64_t at = index + 2 * static_cast<uint64_t>(mask);
   const int64_t width = philox.below64(at, std::min(widest, extent) + 1);

@@ -76,13 +76,6 @@ Tensor kept(const std::string& entry, const std::string& state, const Shape& sha
   }
 }
 
-void keep(const std::string& entry, const std::string& state, const Tensor& features) {
-  CheckpointWriter writer;
-  writer.add(kFeatures, features);
-  writer.metadata(kSound, state);
-  writer.write(entry);
-}
-
 }  // namespace
 
 FeatureCache::FeatureCache(std::string folder, const SpectrogramOptions& options, const RawPcm& raw)
@@ -103,7 +96,12 @@ Tensor FeatureCache::find(const std::string& audio, const Shape& shape,
   Tensor features = kept(entry, state, shape);
   if (features.defined()) return features;
   features = make();
-  change([&] { keep(entry, state, features); });
+  change([&] {
+    CheckpointWriter writer;
+    writer.add(kFeatures, features);
+    writer.metadata(kSound, state);
+    writer.write(entry);
+  });
   return features;
 }
 

@@ -1,6 +1,5 @@
-// Training examples and the cutting of an epoch into the pieces of each worker. An epoch is cut
-// into steps of all workers first, so the content of a step does not depend on the number of
-// workers. Any thread may call.
+// Training examples and the cutting of an epoch into each worker's pieces. It is cut into steps of
+// all workers first, so what a step holds does not depend on the number of workers. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +17,7 @@ namespace wisp {
 enum class Split { train, validation, test };
 const char* name_of(Split split);
 
-/// One worker's share of a step. A step is cut into workers · accumulate pieces; piece (micro-batch
-/// · workers + rank) belongs to this worker.
+/// One worker's share of a step: piece (micro-batch · workers + rank) of workers · accumulate ones.
 struct Deal {
   int64_t batch = 128;  // batch size over all workers: samples, or columns of a text
   int workers = 1;

@@ -28,8 +28,6 @@ class Loader {
   Loader(const Examples& examples, const Deal& deal, LoaderOptions options = {});
   /// Finishes the rows in preparation.
   ~Loader();
-  Loader(const Loader&) = delete;
-  Loader& operator=(const Loader&) = delete;
 
   const Deal& deal() const { return deal_; }
   /// Number of this worker's batches per epoch.
@@ -44,8 +42,7 @@ class Loader {
   /// thread, at each call until the next start_epoch().
   std::optional<Batch> next();
 
-  /// The batch that next() will return, if it is ready and without error. It stays unchanged as the
-  /// one that next() then returns.
+  /// The batch that next() will return, unchanged, if it is ready and without error.
   std::optional<Batch> ahead();
 
   /// Number of damaged samples handed out so far, and the fault of the last one.

@@ -38,8 +38,7 @@ class NpyReader {
   std::vector<char> other_;  // buffer for a row of another type
 };
 
-/// A writer that adds rows to a file. The file is valid at any time, because the header counts a
-/// row only after it was written.
+/// Adds rows to a file, which is valid at any time: its header counts a row after it was written.
 class NpyWriter {
  public:
   /// Continues the file, or creates one without rows. Throws Error with the path unless the file is

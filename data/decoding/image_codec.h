@@ -1,5 +1,4 @@
-// Decoding and encoding of pictures by OpenCV. In a build without OpenCV the functions throw
-// MissingLibrary. Any thread may call.
+// Decoding and encoding of pictures by OpenCV; without it they throw MissingLibrary. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A photo in a file's bytes: its size from the header, and pixels of a region as RGB. One thread at
-// a time; different photos on any threads.
+// A photo in the bytes of a JPEG, PNG, WebP or PPM file: its size from the header, and pixels of a
+// region as RGB. One thread at a time; different photos on any threads.
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,7 @@ namespace wisp {
 
 class Photo {
  public:
-  /// Reads the header of a JPEG, PNG, WebP or PPM file. `bytes` must outlive the photo. Throws
-  /// Error like read_image_header().
+  /// `bytes`, of a file, must outlive the photo. Throws Error like read_image_header().
   explicit Photo(std::string_view bytes) : bytes_(bytes), header_(read_image_header(bytes)) {}
 
   int64_t height() const { return header_.height; }

@@ -33,8 +33,7 @@ class PhotoExamples final : public Examples {
     return cut_samples(count(), epoch, deal, name_, use_.order);
   }
   void shape(const Piece& piece, Batch& batch) const override;
-  /// Throws Error once more than `most_bad` photos were damaged, and for a photo that needs a
-  /// library which this build lacks.
+  /// Throws Error for more than `most_bad` damaged photos, and for one whose library is missing.
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
   Tensor picture(const Batch& batch, int64_t row) const override {
     return pipeline_.picture(batch.inputs[0].rows(row, row + 1));

@@ -63,8 +63,6 @@ class PhotoShardWriter {
                    int64_t shard_bytes = kShardBytes);
   /// Removes the shards unless finish() has completed.
   ~PhotoShardWriter();
-  PhotoShardWriter(const PhotoShardWriter&) = delete;
-  PhotoShardWriter& operator=(const PhotoShardWriter&) = delete;
 
   /// Appends a photo: PhotoSet::name, its class, and its file's bytes. Throws Error (a full disk).
   void add(const std::string& name, int32_t label, std::string_view bytes);

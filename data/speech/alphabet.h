@@ -25,8 +25,7 @@ class Alphabet {
   const std::vector<std::string>& names() const { return names_; }
 
   /// The labels of a text. White space counts as one space, and is dropped at both ends. An ASCII
-  /// letter that the alphabet has only in the other case is read as that. Throws Error that names
-  /// each character that is not in the alphabet.
+  /// letter of which the alphabet has the other case is read as that. Throws Error, naming others.
   std::vector<int32_t> labels(std::string_view text) const;
 
  private:

@@ -11,8 +11,7 @@ namespace wisp {
 /// Error for bytes that libsndfile cannot read, and for fewer samples than the header promises.
 Audio decode_with_library(std::string bytes);
 
-/// The length in a file's header; 0 samples if the header does not have it. Throws Error for a
-/// header that libsndfile cannot read.
+/// The length in a file's header, 0 samples if it has none. Throws Error if libsndfile refuses it.
 AudioLength length_with_library(const std::string& path);
 
 }  // namespace wisp

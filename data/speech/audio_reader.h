@@ -14,12 +14,10 @@ namespace wisp {
 
 class AudioReader {
  public:
-  /// A file whose name ends in .raw or .pcm has no header and is read in the format `raw`. Such a
-  /// file is refused if `raw` has no rate.
+  /// Files *.raw and *.pcm have no header. They are of format `raw`, and refused if it has no rate.
   explicit AudioReader(int64_t rate, const RawPcm& raw = {.rate = 0}) : rate_(rate), raw_(raw) {}
 
-  /// The samples of read_audio(), resampled if the file has another rate. Throws Error like
-  /// read_audio() and resampled().
+  /// A file's samples at the reader's rate. Throws Error like read_audio() and resampled().
   std::vector<float> read(const std::string& path) const;
   /// The length, at the file's own rate. Throws Error like read_audio_length().
   AudioLength length(const std::string& path) const;

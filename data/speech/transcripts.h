@@ -1,5 +1,4 @@
-// Transcripts in LibriSpeech's layout: files *.trans.txt of lines "ID WORDS", and next to each file
-// the audio of its lines. Any thread may call.
+// Transcripts in LibriSpeech's layout: *.trans.txt of lines "ID WORDS" beside audio. Any thread.
 #pragma once
 
 #include <string>

@@ -1,5 +1,3 @@
-#include "data/speech/manifest.h"
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -11,6 +9,7 @@
 #include "core/base/number.h"
 #include "core/io/input_file.h"
 #include "core/io/utf8.h"
+#include "data/speech/utterance.h"
 
 namespace wisp {
 namespace {

@@ -1,5 +1,3 @@
-#include "data/speech/transcripts.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -9,6 +7,7 @@
 #include "core/io/input_file.h"
 #include "core/io/utf8.h"
 #include "data/files_below.h"
+#include "data/speech/utterance.h"
 
 namespace wisp {
 namespace {

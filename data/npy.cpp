@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 
 #include "core/base/error.h"
 #include "core/base/number.h"

@@ -95,8 +95,8 @@ PhotoShards::PhotoShards(std::string folder) : folder_(std::move(folder)) {
   offsets_ = read(index, "offsets", DType::i64);
   sizes_ = read(index, "sizes", DType::i64);
   name_ends_ = read(index, "name_ends", DType::i64);
-  const Tensor names = read(index, "names", DType::u8),
-               lengths = read(index, "lengths", DType::i64);
+  const Tensor lengths = read(index, "lengths", DType::i64);
+  const Tensor names = read(index, "names", DType::u8);
   names_.assign(reinterpret_cast<const char*>(names.raw()), static_cast<size_t>(names.numel()));
   check(std::ssize(lines_of(index.metadata("classes"))), lengths);
   digest_ = digest_of(names_, labels_, checksums_);

@@ -72,12 +72,6 @@ std::vector<Piece> Loader::cut(int64_t epoch) const {
   return pieces;
 }
 
-const Piece& Loader::piece_at(int64_t position) {
-  const int64_t index = position - begin_;
-  return index < batches_ ? pieces_[static_cast<size_t>(index)]
-                          : following_[static_cast<size_t>(index - batches_)];
-}
-
 void Loader::post_until(int64_t wanted) {
   const bool goes_on = deal_.training && wanted > end();
   if (goes_on && following_.empty()) following_ = cut(epoch_ + 1);
@@ -93,7 +87,8 @@ void Loader::post_until(int64_t wanted) {
 /// Gives a batch its shape. From then on threads take its rows, and also threads that were posted
 /// for the slot's batch before and came late.
 void Loader::prepare(int64_t position) {
-  const Piece& piece = piece_at(position);
+  const auto index = static_cast<size_t>((position - begin_) % batches_);
+  const Piece& piece = (position < end() ? pieces_ : following_)[index];
   Slot& slot = slot_of(position);
   std::lock_guard lock(mutex_);
   slot.piece = &piece;
@@ -111,7 +106,7 @@ void Loader::prepare(int64_t position) {
   batch.of_worker = piece.of_worker;
   batch.of_step = piece.of_step;
   batch.work = piece.work;
-  batch.index = (position - begin_) % batches_;
+  batch.index = static_cast<int64_t>(index);
   batch.begins = piece.begins;
   batch.seed = piece.seed;
   batch.epoch = piece.epoch;

@@ -66,7 +66,6 @@ class Loader {
   int64_t end() const { return begin_ + batches_; }
   Slot& slot_of(int64_t position) { return slots_[static_cast<size_t>(position) % slots_.size()]; }
   std::vector<Piece> cut(int64_t epoch) const;
-  const Piece& piece_at(int64_t position);
   void post_until(int64_t wanted);
   void prepare(int64_t position);
   void fill_rows(Slot& slot) noexcept;

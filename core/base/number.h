@@ -27,7 +27,7 @@ std::string bytes_of(Number value) {
 }
 
 /// The unsigned number of which `bytes`, eight at most, are the digits.
-inline uint64_t unsigned_in(std::string_view bytes, std::endian order) {
+constexpr uint64_t unsigned_in(std::string_view bytes, std::endian order) {
   uint64_t value = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
     const size_t at = order == std::endian::big ? i : bytes.size() - 1 - i;

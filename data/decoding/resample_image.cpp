@@ -113,11 +113,6 @@ WISP_CLONES void write_pixels(const int32_t* sum, int64_t count, uint8_t* __rest
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(pixel_of(sum[i]));
 }
 
-bool has_pixels(const View& view) {
-  return view.window.height >= 1 && view.window.width >= 1 && view.source.height >= 1 &&
-         view.source.width >= 1 && Region{0, 0, view.height, view.width}.holds(view.window);
-}
-
 }  // namespace
 
 Filter filter_named(const std::string& name) {
@@ -127,8 +122,10 @@ Filter filter_named(const std::string& name) {
 }
 
 Region footprint(const View& view, Filter filter) {
-  WISP_CHECK(has_pixels(view), "footprint: the view has no pixels, or its window is outside of it");
   const Region &window = view.window, &source = view.source;
+  const int64_t least = std::min({window.height, window.width, source.height, source.width});
+  WISP_CHECK(least >= 1 && Region({0, 0, view.height, view.width}).holds(window),
+             "footprint: the view has no pixels, or its window is outside of it");
   const Axis rows{source.height, view.height, filter}, columns{source.width, view.width, filter};
   const int64_t top = rows.begin(window.top), left = columns.begin(window.left);
   return {source.top + top, source.left + left, rows.end(window.bottom() - 1) - top,

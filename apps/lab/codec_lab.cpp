@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <optional>
 
 #include "apps/lab/lab_setup.h"
 #include "compression/forwarding_compressor.h"

@@ -1,5 +1,6 @@
 #include "apps/run/summary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -58,10 +59,8 @@ void visit_numbers(AnySummary& summary, const Visit& visit) {
 }  // namespace
 
 double Summary::score_or_nan(const std::string& name) const {
-  for (const auto& [key, value] : scores) {
-    if (key == name) return value;
-  }
-  return std::nan("");
+  const auto found = std::ranges::find(scores, name, &std::pair<std::string, double>::first);
+  return found == scores.end() ? std::nan("") : found->second;
 }
 
 double Summary::score(const std::string& name) const {

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "core/io/saved_state.h"
 #include "data/examples.h"
 #include "models/model.h"
 

@@ -25,8 +25,7 @@ int64_t state_bytes(const Compressor& compressor, const UnitSpec& spec, int work
 std::string some_of(const std::vector<std::string>& names) {
   constexpr size_t kNamed = 3;
   const size_t named = std::min(names.size(), kNamed);
-  const std::string text = fmt::format(
-      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  const std::string text = fmt::format("{}", fmt::join(std::span(names).first(named), ", "));
   return names.size() == named ? text : fmt::format("{} and {} more", text, names.size() - named);
 }
 

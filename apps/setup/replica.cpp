@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iterator>
 #include <set>
-#include <utility>
 
 #include "apps/setup/methods.h"
 #include "apps/setup/weights.h"

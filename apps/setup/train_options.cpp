@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/backend.h"
 #include "core/base/error.h"
 #include "core/cuda/device.h"
 #include "models/model.h"

@@ -41,11 +41,6 @@ WantedTensors tensors_of(const Model& model, const FlatParameters& parameters) {
   return wanted;
 }
 
-std::vector<int64_t> extents_in_file(const Shape& shape) {
-  const Shape first = channels_first(shape);
-  return {first.begin(), first.end()};
-}
-
 bool is_float(const SafetensorsEntry& entry) {
   const std::optional<DType> dtype = safetensors_dtype(entry.dtype);
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
@@ -101,14 +96,14 @@ Match match(const CheckpointReader& file, const WantedTensors& wanted, const Fac
       continue;
     }
     const SafetensorsEntry& given = file.entry(name);
-    const std::vector<int64_t> extents = extents_in_file(tensor.shape);
+    const Shape expected = channels_first(tensor.shape);
+    const std::vector<int64_t> extents(expected.begin(), expected.end());
     if (is_float(given) && given.extents == extents) {
       match.fitting.push_back(name);
     } else if (is_float(given) && of_other_classes(given.extents, extents, facts)) {
       match.other_classes.push_back(tensor.name);
     } else {
-      misfits.push_back(
-          concat(name, " is ", given.str(), ", expected floats ", channels_first(tensor.shape)));
+      misfits.push_back(concat(name, " is ", given.str(), ", expected floats ", expected));
     }
   }
   for (const std::string& name : file.names()) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "apps/inference/inference.h"
@@ -19,12 +20,10 @@
 namespace wisp {
 namespace {
 
-/// The resolved value of a string key, without quotes.
+/// The resolved value of a bound string key, without quotes.
 std::string chosen(const Prepared& run, const std::string& name) {
-  for (const ConfigKey& key : run.config().keys()) {
-    if (key.name == name) return key.value.substr(1, key.value.size() - 2);
-  }
-  return "";
+  const auto key = std::ranges::find(run.config().keys(), name, &ConfigKey::name);
+  return key->value.substr(1, key->value.size() - 2);
 }
 
 /// The first lines of the run's output, without the last newline.

@@ -32,16 +32,15 @@ double begin_us(const Trace& trace) {
 
 Training::Training(const Prepared& run, Replica& replica, const RunDirectory& directory,
                    const RunFacts& facts, Reporter* reporter, std::function<bool()> stop)
-    : options_(run.options()),
+    : run_(run),
+      options_(run.options()),
       reporter_(reporter),
       stop_(std::move(stop)),
       checkpoints_(directory.file("checkpoints"), run.options().checkpoint),
-      remarks_(run.exchange().remarks),
       replica_(replica),
       train_(run.loader(Split::train, replica.rank())),
       validation_(run.loader(Split::validation, replica.rank())),
       test_(run.loader(Split::test, replica.rank())),
-      test_examples_(*run.examples(Split::test)),
       facts_(facts),
       record_path_(run.options().record.out.empty() ? directory.file("gradients")
                                                     : run.options().record.out),
@@ -55,7 +54,7 @@ void Training::warn(const std::vector<std::string>& texts) {
 }
 
 void Training::start() {
-  warn(remarks_);
+  warn(run_.exchange().remarks);
   if (!options_.init.empty()) replica_.start_from(options_.init, facts_.facts);
   check_weights();
   start_record();
@@ -207,7 +206,7 @@ std::optional<Evaluated> Training::evaluate(bool end, const std::function<bool()
   }
   if (!validation_ || end) {
     std::optional<TestUnits> units;
-    if (end) units.emplace(replica_, test_examples_);
+    if (end) units.emplace(replica_, *run_.examples(Split::test));
     found.test = replica_.evaluate(*test_, stop, [&](const Step& step, const Batch& batch) {
       if (units) units->add(step, batch);
     });
@@ -260,14 +259,13 @@ bool Training::finish_epoch() {
 
 /// Warns if more samples than before could not be read.
 void Training::tell_damage() {
-  double own = 0.0;
+  double all = 0.0;  // samples: this worker's, then those of all
   std::string example;
   for (const Loader* loader : {train_.get(), validation_.get(), test_.get()}) {
     if (!loader || loader->damaged() == 0) continue;
-    own += static_cast<double>(loader->damaged());
+    all += static_cast<double>(loader->damaged());
     example = loader->last_damage();
   }
-  double all = own;
   replica_.sum_over_workers({&all, 1});
   if (all <= damaged_) return;
   damaged_ = all;

@@ -67,14 +67,13 @@ class Training {
   void add_scores(const std::string& prefix, const TallyValues& values, Summary& summary) const;
   std::optional<TallyValues> test_the_best();
 
+  const Prepared& run_;
   const TrainOptions& options_;
   Reporter* reporter_;
   const std::function<bool()> stop_;
   const Checkpoints checkpoints_;
-  const std::vector<std::string>& remarks_;  // notes for the user on the exchange
   Replica& replica_;
   const std::unique_ptr<Loader> train_, validation_, test_;  // validation_ may be null
-  const Examples& test_examples_;
   const RunFacts& facts_;
   std::optional<GradientRecord> record_;
   const std::string record_path_;

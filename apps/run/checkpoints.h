@@ -22,6 +22,11 @@ struct Position {
   int64_t best_step = -1;  // step with the best validation metric, the first one; -1: none
   double best_value = 0.0;
 
+  /// Epochs done, with fraction.
+  double epochs() const {
+    return static_cast<double>(epoch) +
+           static_cast<double>(in_epoch) / static_cast<double>(steps_per_epoch);
+  }
   CheckpointFacts facts() const;
   /// Throws Error if a fact is missing.
   static Position from(const CheckpointFacts& facts);

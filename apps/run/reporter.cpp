@@ -133,11 +133,12 @@ void Reporter::health(const Health& health, int64_t step) {
 }
 
 void Reporter::step(const StepLine& line) {
-  if (line.report.health) health(*line.report.health, line.total_step);
+  const Position& at = line.position;
+  if (line.report.health) health(*line.report.health, at.step);
   const auto left_out = [&](const std::vector<std::string>& names, const char* why) {
     for (const std::string& name : names)
-      warn(fmt::format("step {}: the gradient of {} {} on this worker; it counted as zero",
-                       line.total_step, name, why));
+      warn(fmt::format("step {}: the gradient of {} {} on this worker; it counted as zero", at.step,
+                       name, why));
   };
   left_out(line.report.cost.nonfinite, "was not finite");
   left_out(line.report.cost.too_large, "was finite, but had a norm above 2^96,");
@@ -146,13 +147,14 @@ void Reporter::step(const StepLine& line) {
   advise();
   since_line_ += line.report.cost;
   const double now = now_us();
-  if (terminal_.interactive && now - drawn_us_ < kRedrawUs && line.step < line.steps) return;
+  if (terminal_.interactive && now - drawn_us_ < kRedrawUs && at.in_epoch < at.steps_per_epoch)
+    return;
   drawn_us_ = now;
   ProgressReport progress;
-  progress.epoch = line.epoch + 1;
+  progress.epoch = at.epoch + 1;
   progress.epochs = options_.epochs;
-  progress.step = line.step;
-  progress.steps = line.steps;
+  progress.step = at.in_epoch;
+  progress.steps = at.steps_per_epoch;
   if (last_.any()) {
     progress.loss = last_.mean_loss();
     const Metric& metric = facts_.metric();
@@ -161,19 +163,20 @@ void Reporter::step(const StepLine& line) {
   progress.rate = line.work_per_s;
   progress.unit = facts_.facts.work;
   if (since_line_.bytes_sent > 0) progress.reduction = reduction_sent(since_line_);
-  int64_t left = (options_.epochs - line.epoch) * line.steps - line.step;
-  if (options_.max_steps > 0) left = std::min(left, options_.max_steps - line.total_step);
+  int64_t left = (options_.epochs - at.epoch) * at.steps_per_epoch - at.in_epoch;
+  if (options_.max_steps > 0) left = std::min(left, options_.max_steps - at.step);
   progress.left_s = static_cast<double>(left) * line.seconds_per_step;
   progress_.update(progress);
-  if (line.total_step % options_.log_every == 0) since_line_ = {};
+  if (at.step % options_.log_every == 0) since_line_ = {};
 }
 
 /// If lines are far apart, says after the first step when the next line will come.
 void Reporter::foretell(const StepLine& line) {
   if (foretold_ || terminal_.interactive) return;
   foretold_ = true;
+  const Position& at = line.position;
   const int64_t steps =
-      std::min(options_.log_every - line.total_step % options_.log_every, line.steps - line.step);
+      std::min(options_.log_every - at.step % options_.log_every, at.steps_per_epoch - at.in_epoch);
   const double seconds = static_cast<double>(steps) * line.seconds_per_step;
   if (steps == options_.log_every || seconds < kLongSilenceS) return;
   progress_.say(fmt::format(
@@ -214,24 +217,22 @@ void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
   last_ = tally;
   const StepCost& cost = line.report.cost;
   MetricRow row{{"type", std::string("step")},
-                {"step", line.total_step},
-                {"epoch", static_cast<double>(line.epoch) +
-                              static_cast<double>(line.step) / static_cast<double>(line.steps)},
+                {"step", line.position.step},
+                {"epoch", line.position.epochs()},
                 {"lr", line.report.lr},
                 {"loss", tally.mean_loss()}};
   add_metrics(row, "", tally);
-  const MetricRow costs{{facts_.facts.work + "_per_s", line.work_per_s},
-                        {"bytes_raw", cost.bytes_raw},
-                        {"bytes_encoded", cost.bytes_encoded},
-                        {"bytes_sent", cost.bytes_sent},
-                        {"bytes_received", cost.bytes_received},
-                        {"bytes_sent_total", line.spent.bytes_sent},
-                        {"reduction_sent", reduction_sent(cost)},
-                        {"seconds", seconds_before_ + line.spent.seconds}};
-  row.insert(row.end(), costs.begin(), costs.end());
+  row.insert(row.end(), {{facts_.facts.work + "_per_s", line.work_per_s},
+                         {"bytes_raw", cost.bytes_raw},
+                         {"bytes_encoded", cost.bytes_encoded},
+                         {"bytes_sent", cost.bytes_sent},
+                         {"bytes_received", cost.bytes_received},
+                         {"bytes_sent_total", line.spent.bytes_sent},
+                         {"reduction_sent", reduction_sent(cost)},
+                         {"seconds", seconds_before_ + line.spent.seconds}});
   const StepTimes times = times_of(line.report);
   for (const auto& [name, time] : kTimes) row.emplace_back(name, times.*time);
-  write(row, line.total_step);
+  write(row, line.position.step);
 }
 
 void Reporter::consensus(int64_t total_step, double distance) {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/run/checkpoints.h"
 #include "apps/run/run_directory.h"
 #include "apps/run/run_facts.h"
 #include "apps/run/summary.h"
-#include "apps/setup/replica.h"
 #include "core/base/shared_cores.h"
 #include "core/io/event_file.h"
 #include "core/io/metrics.h"
@@ -28,10 +28,7 @@ struct Spent {
 };
 
 struct StepLine {
-  int64_t epoch = 0;       // current epoch, from 0
-  int64_t step = 0;        // steps done in the epoch
-  int64_t steps = 1;       // steps per epoch
-  int64_t total_step = 0;  // steps done in the run
+  const Position& position;  // after the step
   const StepReport& report;
   double work_per_s = 0.0;
   double seconds_per_step = 0.0;

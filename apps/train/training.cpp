@@ -44,9 +44,7 @@ Training::Training(const Prepared& run, Replica& replica, const RunDirectory& di
       facts_(facts),
       record_path_(run.options().record.out.empty() ? directory.file("gradients")
                                                     : run.options().record.out),
-      steps_per_epoch_(train_->batches() / run.options().accumulate) {
-  position_.steps_per_epoch = steps_per_epoch_;
-}
+      position_{.steps_per_epoch = train_->batches() / run.options().accumulate} {}
 
 void Training::warn(const std::vector<std::string>& texts) {
   if (!reporter_) return;
@@ -70,18 +68,17 @@ void Training::check_weights() {
 }
 
 void Training::resume(const Changes& changes) {
-  const Checkpoints::Loaded loaded = checkpoints_.load(replica_);
+  Checkpoints::Loaded loaded = checkpoints_.load(replica_);
+  const int64_t now = position_.steps_per_epoch;
+  const int64_t before = std::exchange(loaded.position.steps_per_epoch, now);
   position_ = loaded.position;
-  const int64_t before = std::exchange(position_.steps_per_epoch, steps_per_epoch_);
-  const bool same =
-      before > 0 ? before == steps_per_epoch_ : position_.in_epoch <= steps_per_epoch_;
+  const bool same = before > 0 ? before == now : position_.in_epoch <= now;
   WISP_CHECK(same || position_.in_epoch == 0, "the run stopped after ", position_.in_epoch,
              before > 0 ? concat(" of the ", before) : "", " steps of an epoch, which now has ",
-             steps_per_epoch_,
-             "; resume with the same data, train.batch and, for a text, data.window");
+             now, "; resume with the same data, train.batch and, for a text, data.window");
   const bool within_epoch = position_.in_epoch > 0 && !epoch_trained();
   WISP_CHECK(changes.of_samples.empty() || !within_epoch, "the run stopped after ",
-             position_.in_epoch, " of the ", steps_per_epoch_,
+             position_.in_epoch, " of the ", now,
              " steps of an epoch, and the rest of the epoch would take other samples: ",
              fmt::format("{}", fmt::join(changes.of_samples, "; ")),
              "; resume without these changes, which are possible only between epochs");
@@ -120,11 +117,6 @@ bool Training::done() const {
          (options_.max_steps > 0 && position_.step >= options_.max_steps && !epoch_trained());
 }
 
-double Training::epochs_done() const {
-  return static_cast<double>(position_.epoch) +
-         static_cast<double>(position_.in_epoch) / static_cast<double>(steps_per_epoch_);
-}
-
 Batch Training::next_batch() {
   if (options_.one_batch && first_batch_) return *first_batch_;
   std::optional<Batch> batch = train_->next();
@@ -153,7 +145,7 @@ bool Training::train_epoch() {
     if (stop_()) replica_.synchronizer().request_stop();
     if (record_) record_->begin(position_.step);
     const StepReport report = replica_.step(
-        position_.step, epochs_done(), [this] { return next_batch(); },
+        position_.step, position_.epochs(), [this] { return next_batch(); },
         [this] { return options_.one_batch ? first_batch_ : train_->ahead(); });
     if (record_ && report.outcome != Outcome::skipped) record_->write();
     stop = report.outcome == Outcome::stop;
@@ -167,12 +159,7 @@ bool Training::train_epoch() {
     const StepTimes times = times_of(report);
     for (const auto& [name, time] : kTimes) times_.*time += times.*time;
     const double seconds = (now_us() - begin) * 1e-6;
-    const StepLine line{position_.epoch,
-                        position_.in_epoch,
-                        steps_per_epoch_,
-                        position_.step,
-                        report,
-                        work / seconds,
+    const StepLine line{position_, report, work / seconds,
                         seconds / static_cast<double>(position_.step - first),
                         spent(seconds * 1e6)};
     const bool ends = epoch_trained() || done();
@@ -219,7 +206,7 @@ std::optional<Evaluated> Training::evaluate(bool end, const std::function<bool()
 /// Evaluates, reports and saves the trained weights. False if `stop` ended it early on some rank.
 bool Training::finish_epoch() {
   const bool whole = epoch_trained();
-  const double epochs = epochs_done();
+  const double epochs = position_.epochs();
   const int64_t epoch = position_.epoch + whole;
   const bool last = !whole || epoch >= options_.epochs ||
                     (options_.max_steps > 0 && position_.step >= options_.max_steps);

@@ -49,8 +49,7 @@ class Training {
 
  private:
   bool done() const;
-  bool epoch_trained() const { return position_.in_epoch == steps_per_epoch_; }
-  double epochs_done() const;
+  bool epoch_trained() const { return position_.in_epoch == position_.steps_per_epoch; }
   bool train_epoch();
   bool finish_epoch();
   std::optional<Evaluated> evaluate(bool end, const std::function<bool()>& stop);
@@ -77,7 +76,6 @@ class Training {
   const RunFacts& facts_;
   std::optional<GradientRecord> record_;
   const std::string record_path_;
-  const int64_t steps_per_epoch_;
   Position position_;
   int64_t steps_here_ = 0;  // steps made by this process
   double damaged_ = 0.0;    // samples that could not be read, over all workers

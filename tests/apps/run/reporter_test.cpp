@@ -107,10 +107,11 @@ TEST(Reporter, NamesGradientsThatCountedAsZero) {
   StepReport report;
   report.cost.nonfinite = {"layer0.weight"};
   report.cost.too_large = {"layer1.bias"};
+  const Position position{.steps_per_epoch = 1, .step = 7};
   for (const bool quiet : {false, true}) {
     testing::internal::CaptureStderr();
     testing::internal::CaptureStdout();
-    Reporter(directory, run.options(), facts, quiet).step({.total_step = 7, .report = report});
+    Reporter(directory, run.options(), facts, quiet).step({.position = position, .report = report});
     EXPECT_EQ(testing::internal::GetCapturedStdout().empty(), quiet);
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
               "wisp: step 7: the gradient of layer0.weight was not finite on this worker; it "
@@ -192,12 +193,10 @@ TEST(Reporter, TellsWhenTheNextLineComesIfThatIsFar) {
     options.log_every = log_every;
     Reporter reporter(directory, options, facts, false);
     testing::internal::CaptureStdout();
-    for (const int64_t step : {1, 2})
-      reporter.step({.step = step,
-                     .steps = 390,
-                     .total_step = step,
-                     .report = report,
-                     .seconds_per_step = seconds});
+    for (const int64_t step : {1, 2}) {
+      const Position position{.in_epoch = step, .steps_per_epoch = 390, .step = step};
+      reporter.step({.position = position, .report = report, .seconds_per_step = seconds});
+    }
     return testing::internal::GetCapturedStdout();
   };
   EXPECT_EQ(after_two_steps(50, 2.0),

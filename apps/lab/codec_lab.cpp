@@ -51,10 +51,14 @@ class PayloadTap final : public ForwardingCompressor {
   std::string* kept_;
 };
 
-/// A step's costs, each by rank.
-struct CostByRank {
-  std::vector<double> encoded, sent;         // bytes
-  std::vector<double> nonfinite, too_large;  // number of layers that counted as zero
+/// The outcome of a step, on one rank or by rank.
+struct LabStep {
+  std::vector<float> result;  // for the optimizer
+  bool compressed = false;
+  StepCost cost;                             // of this rank
+  std::vector<double> encoded, sent;         // bytes by rank
+  std::vector<double> nonfinite, too_large;  // number of layers that counted as zero, by rank
+  std::vector<std::pair<std::string, std::vector<double>>> norms;  // of per-element states, by rank
 };
 
 /// A worker of the replay. Belongs to its thread.
@@ -94,8 +98,8 @@ class LabWorker {
                           trace_);
   }
 
-  /// Makes a step, and stores its outcome in result(). Collective.
-  void step(int64_t step) {
+  /// Makes a step. Collective.
+  LabStep step(int64_t step) {
     const TrainOptions& options = setup_.options;
     const double epoch = epoch_of(step);
     const double lr = options.optimizer.lr * options.schedule.at(epoch);
@@ -114,45 +118,22 @@ class LabWorker {
       gradient.data<float>()[i] /= static_cast<float>(setup_.workers());
     parameters_->ready(0);
     synchronizer_->before_update();
-    result_.assign(gradient.data<float>(), gradient.data<float>() + gradient.numel());
+    const auto* values = gradient.data<float>();
+    LabStep done{.result = {values, values + gradient.numel()}};
     optimizer_->step(compute_, lr, synchronizer_->updates(), synchronizer_->rules());
     synchronizer_->after_update();
-  }
-
-  const std::vector<float>& result() const { return result_; }
-  bool compressed() const { return synchronizer_->compressed_units() > 0; }
-  const StepCost& cost() const { return synchronizer_->cost(); }
-
-  /// Gathers `value` of all ranks. Collective.
-  std::vector<double> by_rank(double value) {
-    std::vector<double> values(static_cast<size_t>(setup_.workers()));
-    values[static_cast<size_t>(worker_.rank)] = value;
-    const Bytes data{reinterpret_cast<std::byte*>(values.data()),
-                     static_cast<int64_t>(values.size() * sizeof(double))};
-    synchronizer_->between_steps([&] {
-      worker_.communicator.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
-    });
-    return values;
-  }
-
-  /// The costs of the step on all ranks. Collective.
-  CostByRank cost_by_rank() {
-    const StepCost& own = cost();
-    return {.encoded = by_rank(static_cast<double>(own.bytes_encoded)),
-            .sent = by_rank(static_cast<double>(own.bytes_sent)),
-            .nonfinite = by_rank(static_cast<double>(own.nonfinite.size())),
-            .too_large = by_rank(static_cast<double>(own.too_large.size()))};
-  }
-
-  /// Norms of the per-element states, by name and rank. Collective.
-  std::vector<std::pair<std::string, std::vector<double>>> norms() {
-    std::vector<std::pair<std::string, std::vector<double>>> norms;
+    done.compressed = synchronizer_->compressed_units() > 0;
+    done.cost = synchronizer_->cost();
+    done.encoded = by_rank(static_cast<double>(done.cost.bytes_encoded));
+    done.sent = by_rank(static_cast<double>(done.cost.bytes_sent));
+    done.nonfinite = by_rank(static_cast<double>(done.cost.nonfinite.size()));
+    done.too_large = by_rank(static_cast<double>(done.cost.too_large.size()));
     for (const SavedState& state : synchronizer_->state()) {
       const std::string name = of_elements(state);
       if (!name.empty() && state.tensor.dtype() == DType::f32)
-        norms.emplace_back(name, by_rank(norm(state.tensor)));
+        done.norms.emplace_back(name, by_rank(norm(state.tensor)));
     }
-    return norms;
+    return done;
   }
 
   /// Writes this rank's files, after the last step.
@@ -171,6 +152,17 @@ class LabWorker {
   }
 
  private:
+  /// Gathers `value` of all ranks. Collective.
+  std::vector<double> by_rank(double value) {
+    std::vector<double> values(static_cast<size_t>(setup_.workers()));
+    values[static_cast<size_t>(worker_.rank)] = value;
+    const Bytes data{reinterpret_cast<std::byte*>(values.data()),
+                     static_cast<int64_t>(values.size() * sizeof(double))};
+    synchronizer_->between_steps([&] {
+      worker_.communicator.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
+    });
+    return values;
+  }
   /// The state's name if it has a value per element of the layer, or of this rank's part; else
   /// empty.
   std::string of_elements(const SavedState& state) const {
@@ -201,8 +193,7 @@ class LabWorker {
   Tensor loss_;
   Trace trace_;
   bool last_ = false;
-  std::string payloads_;  // payloads of the last step
-  std::vector<float> result_;
+  std::string payloads_;                           // payloads of the last step
   std::optional<GradientAveraging> synchronizer_;  // last: its thread uses the rest
 };
 
@@ -220,13 +211,11 @@ class LabRecord {
     summary_.numel = setup.layer.shape.numel();
   }
 
-  void add(int64_t step, LabWorker& worker, const CostByRank& cost,
-           const std::vector<std::pair<std::string, std::vector<double>>>& norms) {
-    const std::vector<float>& result = worker.result();
-    const std::vector<double> truth = true_mean(step);
+  void add(int64_t number, const LabStep& step) {
+    const std::vector<double> truth = true_mean(number);
     double truth_square = 0.0, result_square = 0.0, error_square = 0.0, product = 0.0;
     for (size_t i = 0; i < truth.size(); ++i) {
-      const double value = result[i];
+      const double value = step.result[i];
       truth_square += truth[i] * truth[i];
       result_square += value * value;
       error_square += (value - truth[i]) * (value - truth[i]);
@@ -234,28 +223,28 @@ class LabRecord {
     }
     const double error = std::sqrt(error_square / truth_square);
     const double cosine = product / std::sqrt(truth_square * result_square);
-    mean_->append(result.data());
-    nlohmann::ordered_json line = {{"step", step},
-                                   {"compressed", worker.compressed()},
-                                   {"bytes_raw", worker.cost().bytes_raw},
-                                   {"bytes_dense", worker.cost().bytes_dense},
-                                   {"bytes_encoded", bytes(cost.encoded)},
-                                   {"bytes_sent", bytes(cost.sent)},
+    mean_->append(step.result.data());
+    nlohmann::ordered_json line = {{"step", number},
+                                   {"compressed", step.compressed},
+                                   {"bytes_raw", step.cost.bytes_raw},
+                                   {"bytes_dense", step.cost.bytes_dense},
+                                   {"bytes_encoded", bytes(step.encoded)},
+                                   {"bytes_sent", bytes(step.sent)},
                                    {"relative_error", error},
                                    {"cosine", cosine},
-                                   {"nonfinite", ranks_of(cost.nonfinite)},
-                                   {"too_large", ranks_of(cost.too_large)}};
+                                   {"nonfinite", ranks_of(step.nonfinite)},
+                                   {"too_large", ranks_of(step.too_large)}};
     line["norms"] = nlohmann::ordered_json::object();
-    for (const auto& [name, values] : norms) line["norms"][name] = values;
+    for (const auto& [name, values] : step.norms) line["norms"][name] = values;
     lines_.write(line.dump() + "\n");
 
     const double each = 1.0 / static_cast<double>(setup_.steps * setup_.workers());
-    summary_.compressed += worker.compressed();
-    for (const double value : cost.encoded) summary_.bytes_encoded += value * each;
-    for (const double value : cost.sent) summary_.bytes_sent += value * each;
-    dense_ += static_cast<double>(worker.cost().bytes_dense) / static_cast<double>(setup_.steps);
-    summary_.nonfinite += !ranks_of(cost.nonfinite).empty();
-    summary_.too_large += !ranks_of(cost.too_large).empty();
+    summary_.compressed += step.compressed;
+    for (const double value : step.encoded) summary_.bytes_encoded += value * each;
+    for (const double value : step.sent) summary_.bytes_sent += value * each;
+    dense_ += static_cast<double>(step.cost.bytes_dense) / static_cast<double>(setup_.steps);
+    summary_.nonfinite += !ranks_of(step.nonfinite).empty();
+    summary_.too_large += !ranks_of(step.too_large).empty();
     error_.add(error);
     cosine_.add(cosine);
   }
@@ -326,10 +315,8 @@ LabSummary run_lab(Config config, const LabRequest& request) {
     std::optional<LabRecord> record;
     if (worker.rank == 0) record.emplace(setup);
     for (int64_t step = 0; step < setup.steps; ++step) {
-      lab.step(step);
-      const CostByRank cost = lab.cost_by_rank();
-      const auto norms = lab.norms();
-      if (record) record->add(step, lab, cost, norms);
+      const LabStep done = lab.step(step);
+      if (record) record->add(step, done);
     }
     lab.write();
     if (record) summary = record->summary();

@@ -32,16 +32,12 @@ double median(std::vector<double> values) {
 }  // namespace
 
 std::string StepTiming::json() const {
-  const auto rounded = [](double value, int digits) {
-    const double shift = std::pow(10.0, digits);
-    return std::round(value * shift) / shift;
-  };
   nlohmann::ordered_json row = {{"case", name},
                                 {"impl", impl},
                                 {"batch", batch},
-                                {"rate", rounded(rate, 1)},
+                                {"rate", std::round(rate * 10.0) / 10.0},
                                 {"unit", unit},
-                                {"ms", rounded(ms, 2)},
+                                {"ms", std::round(ms * 100.0) / 100.0},
                                 {"peak_mb", std::round(peak_mb)},
                                 {"loss0", losses.front()},
                                 {"loss1", losses.back()}};

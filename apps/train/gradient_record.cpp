@@ -57,7 +57,7 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
     layer.shape = segment.shape;
     layer.path = folder + "/" + segment.name + ".npy";
     layer.gradient =
-        host_tensor(segment.shape, replica.parameters().dtype(), replica.context().stream.device());
+        host_tensor(segment.shape, replica.parameters().dtype(), context.stream.device());
     go_on(NpyWriter(layer.path, segment.shape), layer.path, rows);
   }
   go_on(NpyWriter(whole_path_, {kWholeWords}, DType::f64), whole_path_, rows);

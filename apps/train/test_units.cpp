@@ -18,7 +18,7 @@ TestUnits::TestUnits(Replica& replica, const Examples& examples)
   if (known.empty()) return;
   names_.assign(known.begin(), known.end());
   for (const std::string& speaker : speakers) {
-    const auto found = std::lower_bound(names_.begin(), names_.end(), speaker);
+    const auto found = std::ranges::lower_bound(names_, speaker);
     unit_of_.push_back(static_cast<size_t>(found - names_.begin()));
   }
   sums_ = DeviceWords(replica.context(), {std::ssize(names_) * metrics_, 2}, DType::f64);

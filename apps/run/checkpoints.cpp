@@ -258,10 +258,9 @@ std::string Checkpoints::choose(Replica& replica, const std::string& which,
   const auto step = static_cast<int64_t>(chosen);
   const std::string path = checkpoint_path(folder_, step);
   const bool seen = std::ranges::binary_search(checkpoint_steps(folder_), step);
-  const NamedValue found{
-      concat("the checkpoint of step ", step, " (all ranks have to see one run directory)"),
-      seen ? "manifest " + checkpoint_checksum(find_checkpoint(path)) : "none in its folder"};
-  replica.check_agreement({&found, 1});
+  replica.check_agreement(
+      {concat("the checkpoint of step ", step, " (all ranks have to see one run directory)"),
+       seen ? "manifest " + checkpoint_checksum(find_checkpoint(path)) : "none in its folder"});
   return find_checkpoint(path);
 }
 

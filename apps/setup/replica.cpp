@@ -254,8 +254,8 @@ void Replica::barrier() {
   exchange([&] { communicator().barrier()->wait(); });
 }
 
-void Replica::check_agreement(std::span<const NamedValue> values) {
-  exchange([&] { wisp::check_agreement(communicator(), values); });
+void Replica::check_agreement(const NamedValue& value) {
+  exchange([&] { wisp::check_agreement(communicator(), {&value, 1}); });
 }
 
 TallyValues Replica::total(Tally& tally) {

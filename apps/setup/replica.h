@@ -114,9 +114,8 @@ class Replica {
   std::vector<std::string> gather(const std::string& text);
   /// Waits for all workers. Collective.
   void barrier();
-  /// Throws Error, which names each rank's value, unless all workers have the same values.
-  /// Collective.
-  void check_agreement(std::span<const NamedValue> values);
+  /// Throws Error, which names each rank's value, unless all workers have the same. Collective.
+  void check_agreement(const NamedValue& value);
 
   /// Gives every worker the carried state of all. Call before state() is saved. Collective.
   void share_carried();

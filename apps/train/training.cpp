@@ -62,9 +62,9 @@ void Training::start() {
 /// own.
 void Training::check_weights() {
   const Tensor weight = fetch(replica_.context().stream, replica_.parameters().weight());
-  const NamedValue found{concat("weights before step ", position_.step),
-                         checksum_text(crc32c(weight.raw(), static_cast<size_t>(weight.bytes())))};
-  replica_.check_agreement({&found, 1});
+  replica_.check_agreement(
+      {concat("weights before step ", position_.step),
+       checksum_text(crc32c(weight.raw(), static_cast<size_t>(weight.bytes())))});
 }
 
 void Training::resume(const Changes& changes) {

@@ -96,16 +96,14 @@ Replica::~Replica() {
 }
 
 /// Runs `work`, which waits, while another worker has the turn.
-template <class Work>
-void Replica::without_turn(const Work& work) {
+void Replica::without_turn(const std::function<void()>& work) {
   worker_.turns.release();
   work();
   worker_.turns.acquire();
 }
 
 /// Runs collectives between steps.
-template <class Work>
-void Replica::exchange(const Work& work) {
+void Replica::exchange(const std::function<void()>& work) {
   without_turn([&] { synchronizer_->between_steps(work); });
 }
 

@@ -158,10 +158,8 @@ class Replica {
   void save_buffers() { copy(compute_.stream, parameters_->buffer_arena(), saved_buffers_); }
   void restore_buffers() { copy(compute_.stream, saved_buffers_, parameters_->buffer_arena()); }
   TallyValues total(Tally& tally);
-  template <class Work>
-  void without_turn(const Work& work);
-  template <class Work>
-  void exchange(const Work& work);
+  void without_turn(const std::function<void()>& work);
+  void exchange(const std::function<void()>& work);
 
   /// The communicator that moves memory of the worker's device.
   Communicator& communicator() { return of_device_ ? *of_device_ : worker_.communicator; }

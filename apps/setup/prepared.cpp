@@ -94,8 +94,7 @@ void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work
     pools.push_back(std::make_unique<MemoryPool>(options.target(place)));
   const LaunchOptions launch{options.threads, options.turns, link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared = run.shared(*pools[static_cast<size_t>(options.place(worker.rank))]);
-    Replica replica(shared, worker);
+    Replica replica(run, *pools[static_cast<size_t>(options.place(worker.rank))], worker);
     work(replica);
   });
 }

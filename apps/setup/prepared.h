@@ -36,10 +36,6 @@ class Prepared {
   const std::vector<std::string>& notices() const { return notices_; }
   /// The forecast of the run's exchange.
   const ExchangePlan& exchange() const { return exchange_; }
-  /// The state that all workers of a process share; `pool` is of the worker's device.
-  Shared shared(MemoryPool& pool) const {
-    return {options_, config_, pool, facts_, source_->held_out()};
-  }
   const DataSource& source() const { return *source_; }
   /// The examples of a split; null before load(), and without such a split.
   const Examples* examples(Split split) const { return splits_.of(split); }

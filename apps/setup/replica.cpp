@@ -6,6 +6,7 @@
 #include <set>
 
 #include "apps/setup/methods.h"
+#include "apps/setup/prepared.h"
 #include "apps/setup/weights.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -44,25 +45,25 @@ std::unique_ptr<Communicator> between_devices(const TrainOptions& options, Commu
 
 }  // namespace
 
-Replica::Replica(const Shared& shared, Worker& worker)
-    : options_(shared.options),
+Replica::Replica(const Prepared& run, MemoryPool& pool, Worker& worker)
+    : options_(run.options()),
       worker_(worker),
-      held_out_(shared.held_out),
-      trace_(worker.rank, shared.options.trace),
-      compute_stream_(Stream::on(shared.pool.device())),
-      comm_stream_(Stream::on(shared.pool.device())),
-      compute_backend_(shared.options.make_backend(shared.pool, compute_stream_)),
-      comm_backend_(shared.options.make_backend(shared.pool, comm_stream_, false)),
-      compute_(context_for(shared.options, worker, shared.pool, compute_stream_, *compute_backend_,
-                           worker.threads)),
-      comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,
-                        shared.options.comm_threads)),
+      held_out_(run.source().held_out()),
+      trace_(worker.rank, options_.trace),
+      compute_stream_(Stream::on(pool.device())),
+      comm_stream_(Stream::on(pool.device())),
+      compute_backend_(options_.make_backend(pool, compute_stream_)),
+      comm_backend_(options_.make_backend(pool, comm_stream_, false)),
+      compute_(
+          context_for(options_, worker, pool, compute_stream_, *compute_backend_, worker.threads)),
+      comm_(
+          context_for(options_, worker, pool, comm_stream_, *comm_backend_, options_.comm_threads)),
       upload_(compute_),
       plateau_(options_.schedule.of_kind.plateau),
       skipped_in_a_row_({1}, DType::i64),
       traffic_({6}, DType::i64) {
-  Config config = shared.config;
-  model_ = make_model(options_.model, config, shared.facts);
+  Config config = run.config();
+  model_ = make_model(options_.model, config, run.facts());
   tally_.emplace(compute_, *model_);
   evaluation_.emplace(compute_, *model_);
   carried_.emplace(compute_, *model_, options_.deal(Split::train, worker.rank));
@@ -78,9 +79,8 @@ Replica::Replica(const Shared& shared, Worker& worker)
   Methods chosen = choose_methods(config, options_, parameters_->segments());
   methods_ = chosen.names;
   const bool alone = options_.devices > 1;  // each worker of this process has its own device
-  if (shared.pool.device().is_cuda() &&
-      (alone || !worker.communicator.move_devices(comm_.stream, shared.pool)))
-    of_device_ = between_devices(options_, worker.communicator, comm_stream_, shared.pool);
+  if (pool.device().is_cuda() && (alone || !worker.communicator.move_devices(comm_.stream, pool)))
+    of_device_ = between_devices(options_, worker.communicator, comm_stream_, pool);
   synchronizer_ = chosen.make({communicator(), compute_, comm_, *parameters_, trace_}, options_);
   sent_before_ = communicator().bytes_sent();
 }

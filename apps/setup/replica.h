@@ -28,14 +28,7 @@
 
 namespace wisp {
 
-/// State that all workers of a process share; those of one device share `pool`.
-struct Shared {
-  TrainOptions options;
-  Config config;  // with bound options; replicas copy it and bind model and method
-  MemoryPool& pool;
-  Facts facts;
-  int64_t held_out = 0;  // training samples held out for validation
-};
+class Prepared;
 
 /// The error of a run whose loss is no finite number, step after step.
 class Diverged : public Error {
@@ -70,7 +63,8 @@ class Replica {
   using BatchAhead = std::function<std::optional<Batch>()>;
   using WatchResult = std::function<void(const Step&, const Batch&)>;
 
-  Replica(const Shared& shared, Worker& worker);
+  /// `pool` is of the worker's device. The arguments outlive this object.
+  Replica(const Prepared& run, MemoryPool& pool, Worker& worker);
   /// Waits for work on the device, which may use memory of the members.
   ~Replica();
 

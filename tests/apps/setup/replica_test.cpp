@@ -159,8 +159,7 @@ TEST(Replica, SendsNothingBeforeTheLastMicroBatch) {
     run_workers(2, {.threads = 1}, [&](Worker& worker) {
       CountingCommunicator counting(worker.communicator);
       Worker counted{worker.rank, worker.threads, counting, worker.turns};
-      const Shared shared = run.shared(pool);
-      Replica replica(shared, counted);
+      Replica replica(run, pool, counted);
       const std::unique_ptr<Loader> loader = run.loader(Split::train, worker.rank);
       loader->start_epoch(0);
       for (int64_t step = 0; step < 3; ++step) {

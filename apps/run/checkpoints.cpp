@@ -84,7 +84,6 @@ class EvaluatedFiles {
   bool differ_ = false;
 };
 
-/// Reads the state that evaluation takes.
 void read_evaluated(const Stream& stream, const std::string& directory,
                     const FlatParameters& parameters) {
   EvaluatedFiles files(directory);
@@ -187,7 +186,6 @@ void Checkpoints::save(Replica& replica, const Position& position) const {
   replica.barrier();
 }
 
-/// Removes the checkpoints that options_ do not keep.
 void Checkpoints::prune(const Position& position) const {
   if (options_.keep == 0) return;
   std::vector<int64_t> steps = checkpoint_steps(folder_);

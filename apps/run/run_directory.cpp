@@ -25,15 +25,10 @@ void RunDirectory::make() {
   fs::create_directories(path_, failure);
   WISP_CHECK(!failure, "cannot make the run directory ", path_, ": ", failure.message());
   lock_.emplace(file("lock"));
-  if (how_ == Open::overwrite) remove_run();
-}
-
-/// Removes the files of a run by their names; other files stay.
-void RunDirectory::remove_run() const {
+  if (how_ != Open::overwrite) return;
   for (const char* name :
        {"checkpoints", "gradients", "metrics.jsonl", "trace.json", "summary.json", "facts.json",
         kDivergedFile, "commit.txt", "config.toml"}) {
-    std::error_code failure;
     fs::remove_all(file(name), failure);
     WISP_CHECK(!failure, file(name), ": cannot be removed: ", failure.message());
   }

@@ -37,8 +37,6 @@ class RunDirectory {
   void write_identity(const Config& config, const RunFacts& facts) const;
 
  private:
-  void remove_run() const;
-
   std::string path_;
   Open how_;
   std::optional<FileLock> lock_;

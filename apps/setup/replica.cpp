@@ -210,7 +210,6 @@ void Replica::forward_backward(const NextBatch& next, const BatchAhead& ahead, S
   }
 }
 
-/// Starts the upload of the next batch, if there is a device.
 void Replica::start_upload(const BatchAhead& ahead) {
   if (!compute_stream_.device().is_cuda()) return;
   if (const std::optional<Batch> batch = ahead()) upload_.start(*batch);

@@ -33,7 +33,6 @@ Device device_named(const std::string& name) {
   return name == "cpu" ? Device{} : Device{Device::Kind::cuda, 0};
 }
 
-/// Throws unless this program can train on the device here.
 void check_device(const Config& config, const std::string& device) {
   if (device == "cuda") {
     const std::string missing = missing_for_cuda();

@@ -1,9 +1,8 @@
-#include "core/io/input_file.h"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 
+#include "core/io/input_file.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 

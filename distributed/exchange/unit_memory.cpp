@@ -51,7 +51,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
         has_unit_state_ = has_unit_state_ || !by_segment;
       }
     }
-    Unit unit;
+    Unit& unit = units_.emplace_back();
     unit.spec = cut_unit.spec();
     unit.gradient = parameters.grad();
     unit.weight = parameters.weight();
@@ -59,7 +59,6 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
       unit.momentum = parameters.state("momentum");
     if (compressor.traits().squares) unit.square = parameters.state("square");
     unit.state = &states_[i];
-    units_.push_back(unit);
   }
 }
 

@@ -144,9 +144,11 @@ TEST(GradientClip, LeavesOutWhatSumsCouldNotHold) {
   const int all[] = {0, 1};
   GradientClip clip(test.context, parameters, {.norm = 1.0}, 1);
   clip.measure(all);
-  EXPECT_TRUE(clip.usable(0));
-  EXPECT_FALSE(clip.usable(1));
-  EXPECT_TRUE(clip.finite(1));
+  StepCost cost;
+  EXPECT_TRUE(clip.check(0, cost));
+  EXPECT_FALSE(clip.check(1, cost));
+  EXPECT_EQ(cost.too_large, std::vector{parameters.segment(1).name});
+  EXPECT_TRUE(cost.nonfinite.empty());
   clip.clip(all);
   EXPECT_EQ(first, 1.0f);  // scaled from 2: the other is left out of the norm
   EXPECT_EQ(second, 0x1.1p96f);
@@ -187,9 +189,11 @@ TEST(GradientClip, LeavesNonFiniteSegmentsOutOfTheNorm) {
   GradientClip clip(test.context, parameters, {.norm = 1.0}, 1);
   const int all[] = {0, 1};
   clip.measure(all);
-  EXPECT_TRUE(clip.usable(0));
-  EXPECT_FALSE(clip.usable(1));
-  EXPECT_FALSE(clip.finite(1));
+  StepCost cost;
+  EXPECT_TRUE(clip.check(0, cost));
+  EXPECT_FALSE(clip.check(1, cost));
+  EXPECT_EQ(cost.nonfinite, std::vector{parameters.segment(1).name});
+  EXPECT_TRUE(cost.too_large.empty());
   clip.clip(all);
   EXPECT_FLOAT_EQ(gradient[0], 0.6f);
   EXPECT_FLOAT_EQ(gradient[1], 0.8f);

@@ -75,32 +75,6 @@ struct ConvTask {
   }
 };
 
-dnnl::convolution_forward::primitive_desc forward_descriptor(const dnnl::engine& engine,
-                                                             const ConvTask& t) {
-  return {{dnnl::prop_kind::forward_training, t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides,
-           t.dilates, t.padding_before, t.padding_after},
-          own_scratchpad(),
-          engine};
-}
-
-dnnl::convolution_backward_data::primitive_desc dx_descriptor(const dnnl::engine& engine,
-                                                              const ConvTask& t) {
-  return {{t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides, t.dilates, t.padding_before,
-           t.padding_after},
-          own_scratchpad(),
-          engine,
-          forward_descriptor(engine, t)};
-}
-
-dnnl::convolution_backward_weights::primitive_desc dw_descriptor(const dnnl::engine& engine,
-                                                                 const ConvTask& t) {
-  return {{t.kind, t.asked_x, t.asked_dw, t.asked_y, t.strides, t.dilates, t.padding_before,
-           t.padding_after},
-          own_scratchpad(),
-          engine,
-          forward_descriptor(engine, t)};
-}
-
 /// Whether Winograd's algorithm in f32 is faster than the direct one, including the changes of
 /// layout (measured with AVX-512, which it requires). Direct products in bf16 are about twice as
 /// fast as in f32.
@@ -142,19 +116,27 @@ Built built(const dnnl::engine& engine, const Descriptor& found, const OnednnOp:
 }
 
 Built build(const dnnl::engine& engine, ConvPass pass, const ConvTask& t) {
-  if (pass == ConvPass::forward) {
-    const auto found = forward_descriptor(engine, t);
-    return built(engine, found, {DNNL_ARG_SRC, t.x, found.src_desc()},
-                 {DNNL_ARG_WEIGHTS, t.w, found.weights_desc()},
-                 {DNNL_ARG_DST, t.y, found.dst_desc()});
-  }
+  const dnnl::convolution_forward::primitive_desc forward(
+      {dnnl::prop_kind::forward_training, t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides,
+       t.dilates, t.padding_before, t.padding_after},
+      own_scratchpad(), engine);
+  if (pass == ConvPass::forward)
+    return built(engine, forward, {DNNL_ARG_SRC, t.x, forward.src_desc()},
+                 {DNNL_ARG_WEIGHTS, t.w, forward.weights_desc()},
+                 {DNNL_ARG_DST, t.y, forward.dst_desc()});
   if (pass == ConvPass::dx) {
-    const auto found = dx_descriptor(engine, t);
+    const dnnl::convolution_backward_data::primitive_desc found(
+        {t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides, t.dilates, t.padding_before,
+         t.padding_after},
+        own_scratchpad(), engine, forward);
     return built(engine, found, {DNNL_ARG_DIFF_DST, t.y, found.diff_dst_desc()},
                  {DNNL_ARG_WEIGHTS, t.w, found.weights_desc()},
                  {DNNL_ARG_DIFF_SRC, t.x, found.diff_src_desc()});
   }
-  const auto found = dw_descriptor(engine, t);
+  const dnnl::convolution_backward_weights::primitive_desc found(
+      {t.kind, t.asked_x, t.asked_dw, t.asked_y, t.strides, t.dilates, t.padding_before,
+       t.padding_after},
+      own_scratchpad(), engine, forward);
   return built(engine, found, {DNNL_ARG_SRC, t.x, found.src_desc()},
                {DNNL_ARG_DIFF_DST, t.y, found.diff_dst_desc()},
                {DNNL_ARG_DIFF_WEIGHTS, t.w, found.diff_weights_desc()});

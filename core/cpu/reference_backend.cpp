@@ -1,7 +1,6 @@
 // The reference backend: plain loops for every op, in f32 and f64, and in f32 around bf16 tensors.
 // They define the results of the other backends. One thread computes each output element in a fixed
 // order, so results do not depend on the number of threads.
-
 #include "core/backend.h"
 #include "core/convolutions.h"
 #include "core/cpu/reference_batch_norm.h"

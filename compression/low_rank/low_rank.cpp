@@ -58,7 +58,6 @@ struct LowRank::Matrix {
   Tensor p, q;  // (rank, rows), (rank, columns)
 
   int64_t offset() const { return field.slices.front().offset; }
-  int64_t numel() const { return field.numel; }
   const Tensor& factor(Factor which) const { return which == Factor::p ? p : q; }
 };
 
@@ -173,7 +172,7 @@ void LowRank::take(Context& context, const Unit& unit, const StepInfo& info) con
   const float gain = options_.feedback.gain(info);
   each_matrix(unit, [&](const Matrix& matrix) {
     if (!unit.finite) return scale(context.stream, matrix.m, gain);
-    parallel_for(context.stream, matrix.numel(),
+    parallel_for(context.stream, matrix.field.numel,
                  Take{unit.gradient.data<float>() + matrix.offset(), gain, matrix.m.data<float>()});
   });
 }
@@ -261,7 +260,7 @@ void LowRank::approximate(Context& context, const Unit& unit) const {
 void LowRank::keep_difference(Context& context, const Unit& unit, const StepInfo& info) const {
   if (!feedback()) return;
   each_matrix(unit, [&](const Matrix& matrix) {
-    parallel_for(context.stream, matrix.numel(),
+    parallel_for(context.stream, matrix.field.numel,
                  Subtract{unit.gradient.data<float>() + matrix.offset(),
                           1.0f / static_cast<float>(info.summands), matrix.m.data<float>()});
   });

@@ -21,7 +21,6 @@
 #include "compression/unit_rows.h"
 #include "core/loops/parallel_rows.h"
 #include "core/loops/parallel_small_teams.h"
-#include "core/train/norm.h"
 
 namespace wisp {
 namespace {

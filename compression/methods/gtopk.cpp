@@ -14,7 +14,6 @@
 #include "compression/methods/methods.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/pack.h"
-#include "compression/sparse/sparse_code.h"
 
 namespace wisp {
 namespace {

@@ -34,8 +34,12 @@ WISP_HD inline void each(const Team& team, int64_t size, const Body& body) {
 /// code[j] = of(j) for each j in [0, size), calling of(j) once; 0 behind.
 template <class Team, class Of>
 WISP_HD inline void fill(const Team& team, int64_t size, uint8_t* code, const Of& of) {
-  each(team, size, [&](int64_t j) { code[j] = of(j); });
-  if (size < kSize) team.each(kSize - size, [&](int64_t j) { code[size + j] = 0; });
+  if (size == kSize) {
+    team.each(kSize, [&](int64_t j) { code[j] = of(j); });
+  } else {
+    team.each(size, [&](int64_t j) { code[j] = of(j); });
+    team.each(kSize - size, [&](int64_t j) { code[size + j] = 0; });
+  }
 }
 
 /// The result of visit(source), which is compiled once for each kind of source, so that loops do

@@ -85,7 +85,8 @@ struct ReadBits {
 
 class Bitmap final : public IndexFormat {
  public:
-  const char* name() const override { return "bitmap"; }
+  Bitmap() : IndexFormat({.name = "bitmap"}) {}
+
   int64_t most_bytes(const UnitSpec& spec, const Room&) const override { return 4 * words(spec); }
   int64_t scratch_bytes(const UnitSpec& spec, const Room&) const override {
     return 8 * (std::ssize(spec.fields) + 1);

@@ -213,7 +213,8 @@ struct ReadCodes {
 
 class Gamma final : public IndexFormat {
  public:
-  const char* name() const override { return "gamma"; }
+  Gamma() : IndexFormat({.name = "gamma"}) {}
+
   int64_t most_bytes(const UnitSpec& spec, const Room& room) const override {
     const int64_t words = sum_of_fields(spec, [&](const Field& field) {
       const int64_t k = room.of(field);

@@ -215,7 +215,7 @@ void SparseWire::pack(const Stream& stream, const UnitSpec& spec, const Room& ro
   const auto fields = std::ssize(spec.fields);
   const int64_t parts = parts_of(stream, packed::most_entries(spec, room));
   const int64_t each = room.of(spec) / (fields * parts);
-  const auto escape = static_cast<uint32_t>(format.escape());
+  const auto escape = static_cast<uint32_t>(format.escape);
   const bool counts = escape > 0 || parts > 1;
   if (counts) {
     parallel_teams(stream, fields * parts, CountParts{list, parts, escape, scratch.of_part}, each);
@@ -232,7 +232,7 @@ void SparseWire::pack(const Stream& stream, const UnitSpec& spec, const Room& ro
         stream, scratch.totals.entries, entries.of(spec),
         WriteSigns{scratch.list.value, scratch.totals.entries, outlet.data + layout.header()});
   }
-  if (format.number() == 0) {
+  if (format.number == 0) {
     format.write(stream, spec, entries, list, {outlet.data, scratch.totals.offset}, outlet.used,
                  scratch.format);
   }

@@ -33,8 +33,8 @@ inline int64_t value_bits(WireFormat format) {
 
 inline WireLayout layout_of(WireFormat values, const IndexFormat& format, const UnitSpec& spec) {
   const int64_t value = values == WireFormat::natural ? 0 : value_bits(values) / 8;
-  const int64_t stated = std::ssize(spec.fields) - (format.counts_all() ? 0 : 1);
-  return {stated, value, format.number(), format.alignment()};
+  const int64_t stated = std::ssize(spec.fields) - (format.counts_all ? 0 : 1);
+  return {stated, value, format.number, format.alignment};
 }
 
 /// Words about a payload's entries, for the kernels that follow.

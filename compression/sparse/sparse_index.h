@@ -30,23 +30,26 @@ struct IndexSpace {
   const int64_t* offset;
 };
 
+/// Constants of a format.
+struct IndexFacts {
+  const char* name;
+  int number = 0;  // bytes per entry of a format with one number per entry, which pack.cpp writes
+                   // and reads: 2 (the run of zeros before the entry) or 4 (its position); 0:
+                   // write() and read() do it
+  int64_t escape = 0;      // length from which gaps are cut by escapes; 0: never
+  bool counts_all = true;  // whether the payload states the number of entries of every field; if
+                           // not, the last one follows from the payload's size
+  int64_t alignment = 4;
+};
+
 /// One format. Its `room` is the room of the list including the format's escapes.
-class IndexFormat {
+class IndexFormat : public IndexFacts {
  public:
+  explicit IndexFormat(const IndexFacts& facts) : IndexFacts(facts) {}
   virtual ~IndexFormat() = default;
 
-  virtual const char* name() const = 0;
-  /// Bytes per entry of a format with one number per entry, which pack.cpp writes and reads: 2 (the
-  /// run of zeros before the entry) or 4 (its position). 0: write() and read() do it.
-  virtual int number() const { return 0; }
-  /// Length from which gaps are cut by escapes; 0: never.
-  virtual int64_t escape() const { return 0; }
-  /// Whether the payload states the number of entries of every field. Otherwise the last one
-  /// follows from the payload's size.
-  virtual bool counts_all() const { return true; }
-  virtual int64_t alignment() const { return 4; }
   virtual int64_t most_bytes(const UnitSpec& spec, const Room& room) const {
-    return number() * room.of(spec);
+    return number * room.of(spec);
   }
   virtual int64_t scratch_bytes(const UnitSpec&, const Room&) const { return 0; }
 
@@ -70,7 +73,7 @@ const IndexFormat& index_format(Indices indices, const UnitSpec& spec, const Roo
 
 /// `room` of a list with the format's escapes.
 inline Room with_escapes(const IndexFormat& format, Room room) {
-  room.escape = format.escape();
+  room.escape = format.escape;
   return room;
 }
 

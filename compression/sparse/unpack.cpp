@@ -277,10 +277,10 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
       most = half - 1;
     }
   }
-  const bool whole = format.counts_all() ? size(0) <= payload.bytes : size(limit) == payload.bytes;
+  const bool whole = format.counts_all ? size(0) <= payload.bytes : size(limit) == payload.bytes;
   WISP_CHECK(whole && payload.bytes <= capacity(spec, room), "sparse payload of rank ",
              payload.from, " has ", payload.bytes, " bytes, expected ", size(limit), " or at most ",
-             capacity(spec, room), " (", name_of(values_), ", ", format.name(), ")");
+             capacity(spec, room), " (", name_of(values_), ", ", format.name, ")");
 
   const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
   const SparseList list = scratch.list;

@@ -208,7 +208,7 @@ TEST(SparseIndex, CapacityCoversChunks) {
 
 std::string chosen(int64_t numel, double ratio, int64_t value_bits = 32) {
   const std::vector<Field> fields = layer_fields({numel});
-  return index_format(Indices::shortest, {fields, numel}, {ratio}, value_bits).name();
+  return index_format(Indices::shortest, {fields, numel}, {ratio}, value_bits).name;
 }
 
 TEST(SparseIndex, TakesTheShortestByRule) {

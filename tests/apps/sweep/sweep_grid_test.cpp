@@ -69,6 +69,16 @@ TEST(Sweep, RefusesAKeyThatNoCombinationHas) {
   EXPECT_EQ(error_of([] { tiny_sweep({"seed=1", "seed=2"}); }), "sweep: seed is given twice");
 }
 
+/// The search for keys without effect once took out such a key again and again.
+TEST(Sweep, RefusesAnUnknownKeyOfTheConfigurationItself) {
+  const LoadSwept load = [](std::vector<std::string> overrides) {
+    overrides.push_back("compression.ration=0.2");
+    return tiny_config(overrides);
+  };
+  const SweepAxis axis = parse_axis("compression.ration=0.1");
+  EXPECT_NE(error_of([&] { sweep_runs({&axis, 1}, load); }).find("unknown key"), std::string::npos);
+}
+
 /// Keys of a schedule or an optimizer that a combination does not choose.
 TEST(Sweep, LeavesOutAKeyWithoutEffect) {
   const auto runs = tiny_sweep({"schedule.kind=cosine,step", "schedule.factor=0.1,0.5"});

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "core/loops/divisor.h"
 #include "core/loops/parallel_row_parts.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
@@ -7,7 +10,7 @@ namespace {
 
 /// Transposes matrices (rows, columns) of `from`. A row is one of the result.
 template <class T>
-struct Transpose {
+struct TransposeRows {
   struct Shared {};
   const T* from;
   T* into;
@@ -23,12 +26,12 @@ struct Transpose {
   }
 };
 
-void transpose(const char* op, const Stream& stream, const Tensor& from, int64_t rows,
-               int64_t columns, const GradSlot& into) {
-  dispatch_activation(from.dtype(), op, [&]<class T>(T) {
-    parallel_row_parts(
-        stream, from.numel() / std::max<int64_t>(rows, 1), rows,
-        Transpose<T>{from.data<T>(), into.into.data<T>(), rows, Divisor(columns), into.accumulate});
+void transpose(const Stream& stream, const Tensor& from, int64_t rows, int64_t columns,
+               const GradSlot& into) {
+  dispatch_activation(from.dtype(), "flatten", [&]<class T>(T) {
+    parallel_row_parts(stream, from.numel() / std::max<int64_t>(rows, 1), rows,
+                       TransposeRows<T>{from.data<T>(), into.into.data<T>(), rows, Divisor(columns),
+                                        into.accumulate});
   });
 }
 
@@ -47,24 +50,9 @@ Variable flatten(const Variable& x) {
   WISP_CHECK(shape.rank() == 4, "flatten: input is ", shape, ", expected (N, H, W, C)");
   const int64_t positions = shape[1] * shape[2], channels = shape[3];
   const Tensor y = context.empty({shape[0], channels * positions}, x.value().dtype());
-  transpose("flatten", context.stream, x.value(), positions, channels, {y});
+  transpose(context.stream, x.value(), positions, channels, {y});
   return record("flatten", y, {x}, [&context, positions, channels](const Tensor& dy, Inputs& in) {
-    transpose("flatten", context.stream, dy, channels, positions, in.slot(0));
-  });
-}
-
-Variable swap_last(const Variable& x) {
-  Context& context = x.context();
-  const Shape& shape = x.shape();
-  WISP_CHECK(shape.rank() >= 2 && shape.numel() > 0, "swap_last: the input is ", shape,
-             ", expected (..., A, B)");
-  const int64_t rows = shape[-2], columns = shape[-1];
-  std::vector<int64_t> extents(shape.begin(), shape.end());
-  std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
-  const Tensor y = context.empty(Shape(std::span<const int64_t>(extents)), x.value().dtype());
-  transpose("swap_last", context.stream, x.value(), rows, columns, {y});
-  return record("swap_last", y, {x}, [&context, rows, columns](const Tensor& dy, Inputs& in) {
-    transpose("swap_last", context.stream, dy, columns, rows, in.slot(0));
+    transpose(context.stream, dy, channels, positions, in.slot(0));
   });
 }
 

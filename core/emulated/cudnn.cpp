@@ -1,6 +1,5 @@
 #include "core/emulated/cudnn.h"
 
-#include <map>
 #include <memory>
 
 #include "core/backend.h"
@@ -131,19 +130,23 @@ using namespace wisp::emulated;  // the functions below are cuDNN's
 size_t cudnnGetVersion() { return 90000; }
 
 const char* cudnnGetErrorString(cudnnStatus_t status) {
-  static const std::map<cudnnStatus_t, const char*> names{
-      {CUDNN_STATUS_SUCCESS, "CUDNN_STATUS_SUCCESS"},
-      {CUDNN_STATUS_BAD_PARAM, "CUDNN_STATUS_BAD_PARAM"},
-      {CUDNN_STATUS_NOT_SUPPORTED, "CUDNN_STATUS_NOT_SUPPORTED"},
-      {CUDNN_STATUS_INTERNAL_ERROR, "CUDNN_STATUS_INTERNAL_ERROR"},
-      {CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
-       "CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED"},
-      {CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
-       "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"},
-      {CUDNN_STATUS_EXECUTION_FAILED, "CUDNN_STATUS_EXECUTION_FAILED"},
-  };
-  const auto found = names.find(status);
-  return found == names.end() ? "unknown status" : found->second;
+  switch (status) {
+    case CUDNN_STATUS_SUCCESS:
+      return "CUDNN_STATUS_SUCCESS";
+    case CUDNN_STATUS_BAD_PARAM:
+      return "CUDNN_STATUS_BAD_PARAM";
+    case CUDNN_STATUS_NOT_SUPPORTED:
+      return "CUDNN_STATUS_NOT_SUPPORTED";
+    case CUDNN_STATUS_INTERNAL_ERROR:
+      return "CUDNN_STATUS_INTERNAL_ERROR";
+    case CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED:
+      return "CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED";
+    case CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED:
+      return "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED";
+    case CUDNN_STATUS_EXECUTION_FAILED:
+      return "CUDNN_STATUS_EXECUTION_FAILED";
+  }
+  return "unknown status";
 }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {

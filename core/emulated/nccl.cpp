@@ -267,16 +267,21 @@ void ncclComm::meet(const std::pair<int, int>& who, std::vector<Op> ops, const P
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {
-  static const std::map<ncclResult_t, const char*> names{
-      {ncclSuccess, "no error"},
-      {ncclUnhandledCudaError, "unhandled cuda error"},
-      {ncclInvalidArgument, "invalid argument"},
-      {ncclInvalidUsage, "invalid usage"},
-      {ncclRemoteError, "remote process exited or there was a network error"},
-      {ncclInProgress, "NCCL operation in progress"},
-  };
-  const auto found = names.find(result);
-  return found == names.end() ? "unknown result code" : found->second;
+  switch (result) {
+    case ncclSuccess:
+      return "no error";
+    case ncclUnhandledCudaError:
+      return "unhandled cuda error";
+    case ncclInvalidArgument:
+      return "invalid argument";
+    case ncclInvalidUsage:
+      return "invalid usage";
+    case ncclRemoteError:
+      return "remote process exited or there was a network error";
+    case ncclInProgress:
+      return "NCCL operation in progress";
+  }
+  return "unknown result code";
 }
 
 const char* ncclGetLastError(ncclComm_t comm) { return comm ? comm->error.c_str() : ""; }

@@ -174,12 +174,22 @@ Memory::Pinned Memory::unpin(std::byte* memory) {
   return block ? block.mapped() : nullptr;
 }
 
-Memory::Pinned Memory::pinned(const void* memory, size_t bytes) const {
-  std::lock_guard lock(mutex_);
+const Memory::Pinned* Memory::find_pinned(const void* memory, size_t bytes) const {
   const auto* address = static_cast<const std::byte*>(memory);
   const auto block = last_at(pinned_, address);
   const bool there = block != pinned_.end() && address + bytes <= block->first + *block->second;
-  return there ? block->second : nullptr;
+  return there ? &block->second : nullptr;
+}
+
+bool Memory::is_pinned(const void* memory, size_t bytes) const {
+  std::lock_guard lock(mutex_);
+  return find_pinned(memory, bytes) != nullptr;
+}
+
+Memory::Pinned Memory::share(const void* memory) const {
+  std::lock_guard lock(mutex_);
+  const Pinned* block = find_pinned(memory, 1);
+  return block ? *block : nullptr;
 }
 
 std::byte* Memory::alias(const void* memory, size_t bytes) const {
@@ -208,7 +218,7 @@ void Memory::relocate(std::byte* argument, size_t bytes) const {
         continue;
       }
     }
-    WISP_CHECK(pinned(pointer, 1) || !is_host_memory(word),
+    WISP_CHECK(is_pinned(pointer, 1) || !is_host_memory(word),
                "emulated device: a kernel was given the address ", pointer,
                " of memory of the host's, word ", at / sizeof(uint64_t), " of ",
                bytes / sizeof(uint64_t), "; a device reads its own memory and pinned memory only");

@@ -32,13 +32,14 @@ class Memory {
   /// Sets the memory of all devices together, for tests of running out of it.
   void set_limit(size_t bytes);
 
-  /// A pinned block's bytes. A copy of the block in progress shares them.
+  /// A pinned block's entry, its bytes. Each copy under way shares the entry.
   using Pinned = std::shared_ptr<const size_t>;
   void pin(std::byte* memory, size_t bytes);
   /// Forgets a pinned block and returns its entry; null if it is not pinned.
   Pinned unpin(std::byte* memory);
-  /// The pinned block with these bytes; null if there is none.
-  Pinned pinned(const void* memory, size_t bytes) const;
+  bool is_pinned(const void* memory, size_t bytes) const;
+  /// The entry of the pinned block with this address, for a copy; null if there is none.
+  Pinned share(const void* memory) const;
 
   /// The address that a task uses for these bytes of a view; null if they are not in a view. Throws
   /// Error if they are in a view but not all mapped.
@@ -59,6 +60,7 @@ class Memory {
   using Ranges = std::map<const std::byte*, Range>;  // key: begin of the view
 
   Ranges::const_iterator find(const void* memory) const;
+  const Pinned* find_pinned(const void* memory, size_t bytes) const;
 
   mutable std::mutex mutex_;
   Ranges ranges_;

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -105,7 +104,7 @@ Watched& watched() {
 /// them.
 std::byte* place(const void* memory, size_t bytes) {
   if (std::byte* alias = Memory::get().alias(memory, bytes)) return alias;
-  WISP_CHECK(Memory::get().pinned(memory, bytes), bytes, " bytes at ", memory,
+  WISP_CHECK(Memory::get().is_pinned(memory, bytes), bytes, " bytes at ", memory,
              " of the host's are not pinned: the call would wait for the device");
   return const_cast<std::byte*>(static_cast<const std::byte*>(memory));
 }
@@ -152,18 +151,25 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 const char* cudaGetErrorName(cudaError_t error) {
-  static const std::map<cudaError_t, const char*> names{
-      {cudaSuccess, "cudaSuccess"},
-      {cudaErrorInvalidValue, "cudaErrorInvalidValue"},
-      {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation"},
-      {cudaErrorNoDevice, "cudaErrorNoDevice"},
-      {cudaErrorInvalidDevice, "cudaErrorInvalidDevice"},
-      {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle"},
-      {cudaErrorNotReady, "cudaErrorNotReady"},
-      {cudaErrorLaunchFailure, "cudaErrorLaunchFailure"},
-  };
-  const auto found = names.find(error);
-  return found == names.end() ? "unknown error" : found->second;
+  switch (error) {
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case cudaErrorNotReady:
+      return "cudaErrorNotReady";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+  }
+  return "unknown error";
 }
 
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
@@ -312,8 +318,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   return guarded([&] {
     std::byte* into = place(to, bytes);
     const std::byte* source = place(from, bytes);
-    const Memory::Pinned to_block = Memory::get().pinned(to, 1);
-    const Memory::Pinned from_block = Memory::get().pinned(from, 1);
+    const Memory::Pinned to_block = Memory::get().share(to);
+    const Memory::Pinned from_block = Memory::get().share(from);
     Queues::get().post(stream->queue, [into, source, bytes, to_block, from_block] {
       std::memcpy(into, source, bytes);
     });

@@ -2,7 +2,10 @@
 // C, weights O, kH, kW, I/groups.
 #pragma once
 
+#include <string>
+
 #include "core/autograd.h"
+#include "core/base/error.h"
 #include "core/tensor/axes.h"
 
 namespace wisp {
@@ -37,7 +40,7 @@ inline std::string described(ConvPass pass, const ConvSpec& s) {
 class Convolutions {
  public:
   virtual ~Convolutions() = default;
-  /// Computes the pass from its two factors. Only gradients are added to what is there.
+  /// Computes the pass from its two factors. `result.accumulate` is false for forward.
   virtual void convolve(const Stream&, ConvPass, const ConvSpec&, const Tensor& first,
                         const Tensor& second, const GradSlot& result) = 0;
 };

@@ -3,6 +3,7 @@
 // stream's tasks, so one thread makes and runs them under one OpenMP setting.
 #include <omp.h>
 
+#include <cassert>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <variant>
@@ -85,6 +86,7 @@ class OnednnBackend final : public Backend, Products, Convolutions {
 
   void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
                 const Tensor& second, const GradSlot& result) override {
+    assert(pass != ConvPass::forward || !result.accumulate);
     if (first.dtype() == DType::f64)
       return reference_->convolutions().convolve(stream, pass, spec, first, second, result);
     stream.submit([=, this] {

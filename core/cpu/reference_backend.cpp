@@ -1,6 +1,10 @@
 // The reference backend: plain loops for every op, in f32 and f64, and in f32 around bf16 tensors.
 // They define the results of the other backends. One thread computes each output element in a fixed
 // order, so results do not depend on the number of threads.
+#include <cassert>
+#include <span>
+#include <vector>
+
 #include "core/backend.h"
 #include "core/convolutions.h"
 #include "core/cpu/reference_batch_norm.h"
@@ -153,6 +157,7 @@ class ReferenceBackend final : public Backend,
 
   void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
                 const Tensor& second, const GradSlot& result) override {
+    assert(pass != ConvPass::forward || !result.accumulate);
     submit(stream, first, name_of(pass), [=](auto zero) {
       using T = decltype(zero);
       const ReferenceSource<T> a(first), b(second, first);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cassert>
 #include <climits>
 #include <span>
 #include <type_traits>
@@ -238,6 +239,7 @@ Convolutions::~Convolutions() = default;
 
 void Convolutions::convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec,
                             const Tensor& first, const Tensor& second, const GradSlot& result) {
+  assert(pass != ConvPass::forward || !result.accumulate);
   const DType type = first.dtype();
   if (type == DType::f64) return direct_convolve(stream, pass, spec, first, second, result);
   const Tensor factor = in_type(type, second, stream, pool_);

@@ -1,5 +1,7 @@
 #include "core/kernels/direct_conv.h"
 
+#include <cassert>
+
 #include "core/loops/parallel.h"
 #include "core/ops/gradient.h"
 
@@ -128,6 +130,7 @@ struct BackwardFilter {
 
 void direct_convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
                      const Tensor& second, const GradSlot& result) {
+  assert(pass != ConvPass::forward || !result.accumulate);
   const Geometry g(spec);
   const double *a = first.data<double>(), *b = second.data<double>();
   double* const into = result.into.data<double>();

@@ -6,40 +6,10 @@
 #include "core/cpu/narrow.h"
 #include "core/cpu/packed_product.h"
 #include "core/cpu/rnn_cells.h"
+#include "core/cpu/rnn_space.h"
 
 namespace wisp {
 namespace {
-
-/// A cutter of memory into pieces aligned to cache lines. Without memory it only counts bytes.
-struct Pieces {
-  std::byte* memory;
-  int64_t bytes = 0;
-
-  template <class T>
-  T* take(int64_t numel) {
-    std::byte* piece = memory ? memory + bytes : nullptr;
-    bytes += (numel * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
-    return reinterpret_cast<T*>(piece);
-  }
-};
-
-template <class T>
-RnnKept<T> take_kept(const RnnSpec& s, Pieces& pieces) {
-  const int64_t state = s.total_rows() * s.hidden;
-  RnnKept<T> kept{};
-  kept.gates = pieces.take<T>(s.gates() * state);
-  if (s.cell == RnnCell::lstm) kept.c = pieces.take<float>(state);
-  if (s.cell == RnnCell::gru) kept.ah = pieces.take<T>(state);
-  return kept;
-}
-
-template <class T>
-RnnKept<T> kept_of(const RnnSpec& s, const Tensor& saved, int64_t direction) {
-  Pieces pieces{saved.raw()};
-  RnnKept<T> kept{};
-  for (int64_t d = 0; d <= direction; ++d) kept = take_kept<T>(s, pieces);
-  return kept;
-}
 
 template <class T>
 RnnKept<T> at_row(const RnnSpec& s, const RnnKept<T>& kept, int64_t row, int64_t unit) {
@@ -94,29 +64,8 @@ int64_t tile_units(const RnnSpec& s, int64_t strip) {
 }
 
 template <class T>
-struct ForwardSpace {
-  ForwardSpace(const RnnSpec& s, std::byte* memory) : pieces{memory} {
-    const int64_t state = s.sequences() * s.hidden;
-    const int64_t gates = s.gates() * s.hidden;
-    const int64_t depth = packed_depth<T>(s.hidden);
-    const int64_t recurrent = strips_of(s.hidden) * s.gates() * kStripColumns * depth;
-    scratch =
-        pieces.take<T>(std::max(recurrent, product_scratch<T>(s.total_rows(), gates, s.inputs)));
-    ax = pieces.take<float>(s.total_rows() * gates);
-    for (T*& one : left) one = pieces.take<T>(s.sequences() * depth);
-    h = pieces.take<float>(state);
-    c = pieces.take<float>(state);
-  }
-  Pieces pieces;
-  T* scratch;  // of the products with the input weights; then strips of the recurrent ones
-  float* ax;
-  T* left[2];
-  float *h, *c;
-};
-
-template <class T>
 void read_positions(const RnnSpec& s, int64_t direction, const RnnWeights& w, const float* ax,
-                    const RnnKept<T>& kept, T* y, const ForwardSpace<T>& space) {
+                    const RnnKept<T>& kept, T* y, const RnnForwardSpace<T>& space) {
   const int64_t H = s.hidden, gates = s.gates(), depth = packed_depth<T>(H);
   const int64_t y_stride = s.directions * H;
   const std::vector<RnnPosition> order = positions_of(s, direction);
@@ -163,30 +112,8 @@ void read_positions(const RnnSpec& s, int64_t direction, const RnnWeights& w, co
 }
 
 template <class T>
-struct BackwardSpace {
-  BackwardSpace(const RnnSpec& s, std::byte* memory) : pieces{memory} {
-    const int64_t state = s.sequences() * s.hidden;
-    const int64_t gates = s.gates() * s.hidden;
-    const int64_t depth = packed_depth<T>(gates);
-    scratch = pieces.take<T>(std::max(strips_of(s.hidden) * kStripColumns * depth,
-                                      product_scratch<T>(s.total_rows(), s.inputs, gates)));
-    if (sizeof(T) < sizeof(float)) dx = pieces.take<float>(s.total_rows() * s.inputs);
-    for (T*& one : left) one = pieces.take<T>(s.sequences() * depth);
-    carried = pieces.take<float>(state);
-    c_before = pieces.take<float>(state);
-    h_before = pieces.take<T>(state);
-  }
-  Pieces pieces;
-  T* scratch;           // of the products with the input weights; then strips of the recurrent ones
-  float* dx = nullptr;  // bf16: sums before rounding
-  T* left[2];
-  float *carried, *c_before;
-  T* h_before;
-};
-
-template <class T>
 void read_back(const RnnSpec& s, int64_t direction, const RnnWeights& w, const RnnKept<T>& kept,
-               const T* y, const T* dy, const BackwardSpace<T>& space) {
+               const T* y, const T* dy, const RnnBackwardSpace<T>& space) {
   const int64_t H = s.hidden, gates = s.gates(), depth = packed_depth<T>(gates * H);
   const int64_t y_stride = s.directions * H;
   const std::vector<RnnPosition> order = positions_of(s, direction);
@@ -242,18 +169,6 @@ void read_back(const RnnSpec& s, int64_t direction, const RnnWeights& w, const R
   }
 }
 
-template <class T>
-struct WeightSpace {
-  WeightSpace(const RnnSpec& s, std::byte* memory) : pieces{memory} {
-    const int64_t rows = s.total_rows(), gates = s.gates() * s.hidden;
-    scratch = pieces.take<T>(std::max(product_scratch<T>(gates, s.inputs, rows),
-                                      product_scratch<T>(gates, s.hidden, rows)));
-    h_before = pieces.take<T>(rows * s.hidden);
-  }
-  Pieces pieces;
-  T *scratch, *h_before;
-};
-
 /// Gathers the h before each row, (rows, H).
 template <class T>
 void gather_before(const RnnSpec& s, int64_t direction, const T* y, const Tensor& start, T* into) {
@@ -275,7 +190,7 @@ void gather_before(const RnnSpec& s, int64_t direction, const T* y, const Tensor
 
 template <class T>
 int64_t kept_bytes(const RnnSpec& s) {
-  Pieces pieces{nullptr};
+  RnnPieces pieces{nullptr};
   for (int64_t d = 0; d < s.directions; ++d) take_kept<T>(s, pieces);
   return pieces.bytes;
 }
@@ -304,7 +219,7 @@ void CpuRecurrentLayers::rnn(const Stream& stream, const RnnSpec& spec, const Te
   const std::vector layers(weights.begin(), weights.end());
   submit_narrow(stream, x, [=, this](auto zero) {
     using T = decltype(zero);
-    const auto space = space_in<ForwardSpace<T>>(workspace_, spec);
+    const auto space = space_in<RnnForwardSpace<T>>(workspace_, spec);
     const int64_t gates = spec.gates() * spec.hidden, state = spec.sequences() * spec.hidden;
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnWeights& w = layers[static_cast<size_t>(d)];
@@ -331,7 +246,7 @@ void CpuRecurrentLayers::rnn_dx(const Stream& stream, const RnnSpec& spec, const
   const std::vector layers(weights.begin(), weights.end());
   submit_narrow(stream, y, [=, this](auto zero) {
     using T = decltype(zero);
-    const auto space = space_in<BackwardSpace<T>>(workspace_, spec);
+    const auto space = space_in<RnnBackwardSpace<T>>(workspace_, spec);
     const int64_t gates = spec.gates() * spec.hidden;
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnWeights& w = layers[static_cast<size_t>(d)];
@@ -367,7 +282,7 @@ void CpuRecurrentLayers::rnn_dw(const Stream& stream, const RnnSpec& spec, const
   const std::vector slots(gradients.begin(), gradients.end());
   submit_narrow(stream, x, [=, this](auto zero) {
     using T = decltype(zero);
-    const auto space = space_in<WeightSpace<T>>(workspace_, spec);
+    const auto space = space_in<RnnWeightSpace<T>>(workspace_, spec);
     const int64_t H = spec.hidden, gates = spec.gates() * H, rows = spec.total_rows();
     // columns in which the gradients of ah and ax are equal
     const int64_t common = spec.cell == RnnCell::gru ? 2 * H : gates;

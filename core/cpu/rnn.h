@@ -2,6 +2,8 @@
 // Belongs to its stream's thread.
 #pragma once
 
+#include <span>
+
 #include "core/rnn.h"
 #include "core/workspace.h"
 

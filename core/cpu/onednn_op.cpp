@@ -31,18 +31,18 @@ OnednnOp::OnednnOp(const dnnl::engine& engine, const dnnl::primitive& primitive,
                    const Edge& result)
     : engine_(engine), primitive_(primitive) {
   arguments_.emplace(DNNL_ARG_SCRATCHPAD, scratchpad(scratchpad_desc));
-  first_ = operand(first);
-  second_ = operand(second);
+  first_ = {operand(first), {}, 0};
+  second_ = {operand(second), {}, 0};
   result_ = operand(result);
-  for (Operand* input : {&first_, &second_})
-    if (input->differs) input->load = reorder(input->caller, input->library, 0.0f);
+  for (Input* input : {&first_, &second_})
+    if (input->differs) input->change = reorder(input->caller, input->library, 0.0f);
   if (result_.differs) store_ = reorder(result_.library, result_.caller, 0.0f);
   add_ = reorder(result_.library, result_.caller, 1.0f);
   int64_t scratchpad_bytes = 0;
   for (const memory& one : scratchpads_)
     scratchpad_bytes = std::max(scratchpad_bytes, bytes_of(one.get_desc()));
   reserve(scratchpad_bytes);
-  for (Operand* input : {&first_, &second_})
+  for (Input* input : {&first_, &second_})
     if (input->differs) input->offset = reserve(bytes_of(input->library.get_desc()));
 }
 
@@ -85,12 +85,12 @@ int64_t OnednnOp::workspace_bytes(bool accumulate) const {
   return workspace_bytes_ + (direct ? 0 : bytes_of(result_.library.get_desc()));
 }
 
-void OnednnOp::load(const dnnl::stream& stream, const Operand& input, std::byte* data,
+void OnednnOp::load(const dnnl::stream& stream, const Input& input, std::byte* data,
                     std::byte* workspace) {
   if (!input.differs) return input.library.set_data_handle(data);
   input.caller.set_data_handle(data);
   input.library.set_data_handle(workspace + input.offset);
-  input.load.primitive.execute(stream, input.load.arguments);
+  input.change.primitive.execute(stream, input.change.arguments);
 }
 
 void OnednnOp::run(const dnnl::stream& stream, std::byte* first, std::byte* second,

@@ -56,15 +56,16 @@ class OnednnOp {
   struct Operand {
     dnnl::memory caller, library;
     bool differs = false;
-    Reorder load;        // of an input that differs
+  };
+  struct Input : Operand {
+    Reorder change;      // if it differs
     int64_t offset = 0;  // of the primitive's copy of it in the workspace
   };
 
   Operand operand(const Edge& edge);
   Reorder reorder(const dnnl::memory& from, const dnnl::memory& to, float keep);
   dnnl::memory scratchpad(const dnnl::memory::desc& descriptor);
-  void load(const dnnl::stream& stream, const Operand& input, std::byte* data,
-            std::byte* workspace);
+  void load(const dnnl::stream& stream, const Input& input, std::byte* data, std::byte* workspace);
   int64_t reserve(int64_t bytes);
 
   dnnl::engine engine_;
@@ -72,7 +73,8 @@ class OnednnOp {
   Arguments arguments_;
   std::vector<dnnl::memory> scratchpads_;  // used in turn, all at the workspace's start
   int64_t workspace_bytes_ = 0;            // without the copy of the result at the end
-  Operand first_, second_, result_;
+  Input first_, second_;
+  Operand result_;
   Reorder store_, add_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace wisp::cuda {
 
-/// The words of a failure, which is settled thereby: otherwise the next launch would report it.
-inline std::string settled(cudaError_t status) {
+/// Describes a failure and clears it; otherwise the next launch would report it.
+inline std::string describe_and_clear(cudaError_t status) {
   const std::string words = concat(cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
   cudaGetLastError();
   return words;
@@ -19,7 +19,7 @@ inline std::string settled(cudaError_t status) {
 /// Throws OutOfMemory or Error that names `call` if `status` is a failure.
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
-  const std::string failure = concat(call, ": ", settled(status));
+  const std::string failure = concat(call, ": ", describe_and_clear(status));
   if (status == cudaErrorMemoryAllocation) throw OutOfMemory(failure);
   throw Error(failure);
 }

@@ -49,7 +49,7 @@ DeviceFacts facts_of(int index) {
   size_t free = 0, total = 0;
   cudaError_t status = cudaSetDevice(index);
   if (status == cudaSuccess) status = cudaMemGetInfo(&free, &total);
-  if (status != cudaSuccess) facts.failure = settled(status);
+  if (status != cudaSuccess) facts.failure = describe_and_clear(status);
   facts.free_bytes = static_cast<int64_t>(free), facts.total_bytes = static_cast<int64_t>(total);
   return facts;
 }
@@ -59,7 +59,7 @@ DeviceFacts facts_of(int index) {
 std::string obstacle(Device device) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) return concat(settled(status), "; ", advice());
+  if (status != cudaSuccess) return concat(describe_and_clear(status), "; ", advice());
   if (0 <= device.index && device.index < count) return {};
   return concat("there are ", count, " devices, counted from 0");
 }

@@ -1,4 +1,4 @@
-// Temporary memory for the calls of a library. Belongs to its stream's thread.
+// Temporary memory for a backend's calls, a library's and our own. Belongs to its stream's thread.
 #pragma once
 
 #include "core/device/stream.h"

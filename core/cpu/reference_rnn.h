@@ -31,8 +31,8 @@ struct ReferenceRnnKept {
 /// One direction of a layer: its positions in reading order, and the state before each.
 template <class T>
 struct RnnWalk {
-  RnnWalk(const RnnSpec& spec, int64_t of)
-      : s(spec), direction(of), positions(positions_of(spec, of)) {}
+  RnnWalk(const RnnSpec& spec, int64_t which_direction)
+      : s(spec), direction(which_direction), positions(positions_of(spec, which_direction)) {}
 
   /// Element `unit` of a sequence's state before a position. It comes from `values` (rows, width)
   /// at `column`, or from `start` (directions, sequences, H); a null `start` is zero.
@@ -220,7 +220,7 @@ void rnn_weight_gradients(const RnnSpec& s, int64_t direction, const T* x, const
                           const T* h_before, const ReferenceRnnKept<T>& kept,
                           const RnnWeightTargets<T>& d) {
   const RnnWalk<T> walk(s, direction);
-  std::vector<RnnPosition> in_order = walk.positions;  // of the rows
+  std::vector<RnnPosition> in_order = walk.positions;  // positions in the order of their rows
   if (direction == 1) std::reverse(in_order.begin(), in_order.end());
   const int64_t H = s.hidden, gates = s.gates() * s.hidden;
 #pragma omp parallel for schedule(static) if (s.total_rows() * gates * (H + s.inputs) >= 1 << 17)

@@ -72,7 +72,7 @@ struct Inner {
   const std::unique_ptr<Backend> backend;
 };
 
-/// Makes a call of `op`, a function of the CPU's object `cpu`, the stream's next task.
+/// Queues cpu.op(arguments) as the stream's next task, on aliases of the arguments.
 template <class Kind, class... Parameters, class... Arguments>
 void run(const std::shared_ptr<Inner>& inner, const Stream& stream, Kind& cpu,
          void (Kind::*op)(const Stream&, Parameters...), const Arguments&... arguments) {
@@ -83,6 +83,7 @@ void run(const std::shared_ptr<Inner>& inner, const Stream& stream, Kind& cpu,
                     });
 }
 
+/// The transform is a class by itself, because Backend has a numerics() too.
 class EmulatedFft final : public RealFft {
  public:
   explicit EmulatedFft(std::shared_ptr<Inner> inner) : inner_(std::move(inner)) {}

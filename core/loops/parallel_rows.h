@@ -3,6 +3,8 @@
 // may call.
 #pragma once
 
+#include <type_traits>
+
 #include "core/loops/device_table.h"
 #include "core/loops/parallel_teams.h"
 

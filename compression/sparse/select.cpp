@@ -4,9 +4,47 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace select {
+namespace {
+
+/// Lowers the threshold to that of the first step at which enough pass, or to that of the last.
+struct EndAdaptation {
+  const FieldRow* fields;
+  Progress* states;
+  uint32_t least;
+  WISP_HD void operator()(int64_t f) const {
+    const FieldRow& field = fields[f];
+    Progress& state = states[f];
+    state.again = adapts(field, state, least);
+    if (!state.again) return;
+    float threshold = float_from_bits(static_cast<uint32_t>(state.bound >> 32));
+    int64_t pass = state.candidates;
+    for (int step = 1; step <= kAdaptations && too_few(pass, field.k); ++step) {
+      threshold *= kAdaptation;
+      pass += state.passing[step];
+    }
+    const uint32_t magnitude = float_bits(threshold);
+    state.bound = bound_of(magnitude < least ? least : magnitude);
+  }
+};
+
+/// Lowers the threshold to the given one, if the sample's was higher and too few elements passed.
+struct LowerThreshold {
+  const FieldRow* fields;
+  Progress* states;
+  Selection selection;
+  WISP_HD void operator()(int64_t f) const {
+    Progress& state = states[f];
+    const uint64_t given = given_bound(selection, f);
+    state.again = fields[f].sample > 0 && state.candidates < fields[f].k && state.bound > given;
+    if (state.again) state.bound = given;
+  }
+};
+
+}  // namespace
 
 Extent::Extent(int64_t elements, int64_t kept, Selection::Kind kind)
     : numel(elements), k(kept), capacity(elements) {
@@ -65,6 +103,16 @@ Scratch::Scratch(Cursor& cursor, const Sizes& sizes)
       selected(cursor.take<int64_t>(sizes.chunks)),
       word(cursor.take<uint32_t>(sizes.entries)),
       position(cursor.take<uint32_t>(sizes.entries)) {}
+
+void end_adaptation(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
+                    uint32_t least) {
+  parallel_for(stream, count, EndAdaptation{fields, state, least});
+}
+
+void lower_threshold(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
+                     const Selection& selection) {
+  parallel_for(stream, count, LowerThreshold{fields, state, selection});
+}
 
 }  // namespace select
 

@@ -290,48 +290,20 @@ struct Choose {
   }
 };
 
-/// Lowers the threshold to that of the first step at which enough pass, or to that of the last.
-struct EndAdaptation {
-  const FieldRow* fields;
-  Progress* states;
-  uint32_t least;
-  WISP_HD void operator()(int64_t f) const {
-    const FieldRow& field = fields[f];
-    Progress& state = states[f];
-    state.again = adapts(field, state, least);
-    if (!state.again) return;
-    float threshold = float_from_bits(static_cast<uint32_t>(state.bound >> 32));
-    int64_t pass = state.candidates;
-    for (int step = 1; step <= kAdaptations && too_few(pass, field.k); ++step) {
-      threshold *= kAdaptation;
-      pass += state.passing[step];
-    }
-    const uint32_t magnitude = float_bits(threshold);
-    state.bound = bound_of(magnitude < least ? least : magnitude);
-  }
-};
-
-/// Lowers the threshold to the given one, if the sample's was higher and too few elements passed.
-struct LowerThreshold {
-  const FieldRow* fields;
-  Progress* states;
-  Selection selection;
-  WISP_HD void operator()(int64_t f) const {
-    Progress& state = states[f];
-    const uint64_t given = given_bound(selection, f);
-    state.again = fields[f].sample > 0 && state.candidates < fields[f].k && state.bound > given;
-    if (state.again) state.bound = given;
-  }
-};
+/// Steps between the first list and the second, which do not read the fields themselves.
+void end_adaptation(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
+                    uint32_t least);
+void lower_threshold(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
+                     const Selection& selection);
 
 template <class Source>
 void list_again(const Stream& stream, const Fields<Source>& fields, const Selection& selection) {
   if (selection.kind == Selection::Kind::sampled) {
     parallel_teams(stream, fields.slices.chunks, CountPassing<Source>{fields, selection.least},
                    parallel::kSelectChunk);
-    parallel_for(stream, fields.count, EndAdaptation{fields.row, fields.state, selection.least});
+    end_adaptation(stream, fields.row, fields.count, fields.state, selection.least);
   } else {
-    parallel_for(stream, fields.count, LowerThreshold{fields.row, fields.state, selection});
+    lower_threshold(stream, fields.row, fields.count, fields.state, selection);
   }
   parallel_select_ranges(stream, fields.slices, ListSlices<Source, true>{fields});
 }
@@ -368,11 +340,11 @@ void select_entries(const Stream& stream, const select::Fields<Source>& fields,
 template <class ArrayOf>
 void select_of_arrays(const Stream& stream, int64_t count, const ArrayOf& array_of,
                       const float* numbers, uint32_t* positions, std::byte* scratch) {
-  Slice all{};  // of the array passed last
+  Slice all{};         // of the array passed last
+  int64_t before = 0;  // numbers before it
   const auto from = [&](int64_t f) {
     const SelectArray array = array_of(f);
-    int64_t before = 0;
-    for (int64_t g = 0; g < f; ++g) before += array_of(g).numel;
+    before = f == 0 ? 0 : before + all.numel;
     all.numel = array.numel;
     return SelectFrom<Source>{{&all, 1}, {.gradient = numbers + before}, array.k, array.random};
   };

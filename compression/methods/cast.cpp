@@ -1,8 +1,7 @@
-// The 16-bit casts: gradients travel as IEEE half or bfloat16, and are summed in f32 in rank order
-// and rounded once. This halves the bytes. fp16 ends at 65504; bf16 keeps f32's range with 8 bits
-// of precision. By default there is no error feedback, because the rounding error is unbiased. And
-// "none": the method leaves gradients dense, all-reduced in place; the code sends 32-bit numbers
-// exactly.
+// Casts to a number format of the wire: gradients travel as IEEE half or bfloat16, and are summed
+// in f32 in rank order and rounded once. This halves the bytes. fp16 ends at 65504; bf16 keeps
+// f32's range with 8 bits of precision. By default there is no error feedback, because the rounding
+// error is unbiased. f32, the code of "none", is exact.
 #include <limits>
 #include <type_traits>
 
@@ -99,16 +98,10 @@ const CodeRegistration fp16(
 const CodeRegistration bf16(
     "bf16", "cast to bfloat16, summed in f32",
     [](Config&, const CompressorSetup&) { return make_bf16(); }, Feedback::none);
-const CompressorRegistration none_method("none", "dense: all-reduce of the uncompressed gradients",
-                                         [](Config&, const CompressorSetup&) {
-                                           return std::unique_ptr<Compressor>();
-                                         });
-const Registration<Code, Config&, const CompressorSetup&> none_code(
-    "none", "exact 32-bit numbers",
-    [](Config&, const CompressorSetup&) { return std::make_unique<CastCode<float>>(); });
 
 }  // namespace
 
+std::unique_ptr<Code> make_exact() { return std::make_unique<CastCode<float>>(); }
 std::unique_ptr<Code> make_fp16() { return std::make_unique<CastCode<Half>>(); }
 std::unique_ptr<Code> make_bf16() { return std::make_unique<CastCode<BFloat16>>(); }
 

@@ -81,6 +81,8 @@ std::unique_ptr<Code> make_int8(const ScaledIntegerOptions& options = {});
 std::unique_ptr<Code> make_int4(const ScaledIntegerOptions& options = {});
 /// `bits` of a number: 9, or 8 with a smaller range of exponents.
 std::unique_ptr<Code> make_natural(int bits = 9, const Config& places = {});
+/// 32-bit numbers.
+std::unique_ptr<Code> make_exact();
 std::unique_ptr<Code> make_fp16();
 std::unique_ptr<Code> make_bf16();
 

@@ -2,8 +2,8 @@
 // at a field position.
 #pragma once
 
+#include "compression/compressor.h"
 #include "compression/cursor.h"
-#include "compression/slices.h"
 #include "core/loops/device_table.h"
 
 namespace wisp {
@@ -22,23 +22,9 @@ struct UnitRows {
   OfField* field;
   OfSlice* slice;
 
-  UnitRows(Cursor& cursor, const UnitSpec& spec)
-      : field(cursor.take<OfField>(std::ssize(spec.fields))),
-        slice(cursor.take<OfSlice>(
-            sum_of_fields(spec, [](const Field& of) { return std::ssize(of.slices); }))) {}
+  UnitRows(Cursor& cursor, const UnitSpec& spec);
   /// Writes the rows. The caller may put more rows behind them into the returned table.
-  TableWriter table(const Stream& stream, const UnitSpec& spec) const {
-    TableWriter table(stream, field);
-    int64_t first = 0;
-    for (const Field& of : spec.fields) {
-      table.put(OfField{of.numel, first, std::ssize(of.slices)});
-      first += std::ssize(of.slices);
-    }
-    each_slice(spec, [&](size_t, const Slice& of, int64_t position) {
-      table.put(OfSlice{position, of.offset - position});
-    });
-    return table;
-  }
+  TableWriter table(const Stream& stream, const UnitSpec& spec) const;
   void write(const Stream& stream, const UnitSpec& spec) const { table(stream, spec).finish(); }
 
   /// Index of the slice that contains a field position.

@@ -9,6 +9,10 @@ int64_t bind_start_after(Config& config, int64_t published) {
   return updates;
 }
 
+void check_start_after(int64_t updates, const Config& places) {
+  places.expect(updates >= 0, "compression.start_after", updates, "0 or more");
+}
+
 bool bind_sampled(Config& config) {
   bool sampled = false;
   config.bind_choice("compression.selection", sampled, {{"exact", false}, {"sampled", true}},
@@ -46,7 +50,7 @@ DType bind_summed_values(Config& config) {
   const std::string key = "compression.values";
   const std::string meaning = "format of values on the wire: f32, f16 or bf16";
   std::string word = "f32";
-  config.bind(key, word, meaning);
+  config.bind(key, word, meaning);  // before bind_choice, which would only list the words
   WISP_CHECK(
       word != "natural", config.where(key),
       ": values are summed on the wire, and a sum of natural values is not a natural value; use "

@@ -3,6 +3,7 @@
 
 #include "compression/wire_value.h"
 #include "core/io/config.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 
@@ -11,6 +12,8 @@ enum class Indices { shortest, runs16, u32, gamma, bitmap };
 
 /// Binds compression.start_after and returns it: the first update with Compressor::started().
 int64_t bind_start_after(Config& config, int64_t published = 0);
+/// Throws Error if it is negative, with the key's place in `places`.
+void check_start_after(int64_t updates, const Config& places);
 
 /// Binds compression.selection. Returns whether it is sampled, not exact.
 bool bind_sampled(Config& config);

@@ -81,8 +81,7 @@ LowRank::LowRank(const char* method, double exchanges, const LowRankOptions& opt
   WISP_CHECK(options.feedback.kind == Feedback::ef || options.feedback.kind == Feedback::none,
              places.opening("compression.feedback"), method,
              " has a residual of its own; compression.feedback can be auto, ef or none");
-  places.expect(options.start_after >= 0, "compression.start_after", options.start_after,
-                "0 or more");
+  check_start_after(options.start_after, places);
   check_summed_values(options.values);
 }
 

@@ -38,7 +38,9 @@ Room whole_room(const StepInfo& info) { return {.ratio = info.ratio}; }  // k
 Room own_room(const StepInfo& info) { return {.ratio = info.ratio, .times = 4, .over = 3}; }
 /// Room for the entries that pass, plus one that shows that more would pass.
 Room passing_room(const StepInfo& info) {
-  return {.ratio = info.ratio, .times = 4, .over = 3, .more = 1};
+  Room room = own_room(info);
+  room.more = 1;
+  return room;
 }
 Room part_room(const StepInfo& info) {  // C
   return {.ratio = info.ratio, .times = 3, .over = 2 * int64_t{info.ranks}};
@@ -50,7 +52,7 @@ Room sum_room(const StepInfo& info) {
 }
 Room pair_room(const StepInfo& info) { return {.ratio = info.ratio, .copies = 2}; }
 
-int64_t fields(const UnitSpec& spec) { return static_cast<int64_t>(spec.fields.size()); }
+int64_t fields(const UnitSpec& spec) { return std::ssize(spec.fields); }
 
 /// Scratch while payloads of room `each` are added to a list of room `sum`.
 struct Adding {
@@ -350,8 +352,7 @@ std::unique_ptr<Compressor> make_oktopk(const OktopkOptions& options, const Conf
                                     std::pair("compression.global_factor", options.global_factor),
                                     std::pair("compression.step_factor", options.step_factor)})
     places.expect(factor >= 1.0, key, factor, "1 or more");
-  places.expect(options.start_after >= 0, "compression.start_after", options.start_after,
-                "0 or more");
+  check_start_after(options.start_after, places);
   return std::make_unique<oktopk::Oktopk>(options);
 }
 

@@ -238,8 +238,7 @@ const CompressorRegistration onebit_registration(
 }  // namespace
 
 std::unique_ptr<Compressor> make_onebit(const OneBitOptions& options, const Config& places) {
-  places.expect(options.start_after >= 0, "compression.start_after", options.start_after,
-                "0 or more");
+  check_start_after(options.start_after, places);
   return std::make_unique<OneBit>(options);
 }
 

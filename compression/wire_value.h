@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "core/base/error.h"
 #include "core/tensor/dtype.h"
 
 namespace wisp {
@@ -112,17 +113,32 @@ WISP_HD inline void assign(T* at, T value) {
 enum class WireFormat { f32, f16, bf16, natural };
 
 constexpr const char* name_of(WireFormat format) {
-  constexpr const char* kNames[] = {"f32", "f16", "bf16", "natural"};
-  return kNames[static_cast<size_t>(format)];
+  switch (format) {
+    case WireFormat::f32:
+      return "f32";
+    case WireFormat::f16:
+      return "f16";
+    case WireFormat::bf16:
+      return "bf16";
+    case WireFormat::natural:
+      return "natural";
+  }
+  throw Error("name_of: not a format of values");
 }
 
 /// Bits of the smallest magnitude that does not become zero on the wire.
 constexpr uint32_t least_magnitude(WireFormat format) {
-  constexpr uint32_t kLeast[] = {1,
-                                 0x33000001u,  // f16: above 2^-25, a tie that rounds to zero
-                                 0x8001u,      // bf16: above 2^-134, a tie that rounds to zero
-                                 0x400000u};   // natural: 2^-127, a tie that rounds up
-  return kLeast[static_cast<size_t>(format)];
+  switch (format) {
+    case WireFormat::f32:
+      return 1;
+    case WireFormat::f16:
+      return 0x33000001u;  // above 2^-25, a tie that rounds to zero
+    case WireFormat::bf16:
+      return 0x8001u;  // above 2^-134, a tie that rounds to zero
+    case WireFormat::natural:
+      return 0x400000u;  // 2^-127, a tie that rounds up
+  }
+  throw Error("least_magnitude: not a format of values");
 }
 
 /// Calls f(float{}), f(Half{}), f(BFloat16{}) or f(Natural{}).

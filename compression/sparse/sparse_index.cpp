@@ -9,7 +9,8 @@ namespace {
 /// The formats in the order of Indices, without `shortest`.
 std::array<const IndexFormat*, 4> formats() {
   // A run is the number of zeros from the field's previous entry on. A gap of 65536 or more is cut
-  // by entries of run 65535 and value 0, each 65536 positions long.
+  // by entries of run 65535 and value 0, each 65536 positions long. A field's k entries leave n - k
+  // zeros, so at most (n - k) / 65536 escapes.
   static const IndexFormat runs16(
       {.name = "runs16", .number = 2, .escape = 1 << 16, .counts_all = false, .alignment = 2});
   static const IndexFormat u32({.name = "u32", .number = 4});

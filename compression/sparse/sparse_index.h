@@ -15,6 +15,16 @@
 #include "compression/sparse/sparse_list.h"
 
 namespace wisp {
+namespace sparse {
+
+/// The number of set bits, computed alike on every device.
+WISP_HD inline int count_bits(uint32_t word) {
+  word -= word >> 1 & 0x55555555u;
+  word = (word & 0x33333333u) + (word >> 2 & 0x33333333u);
+  return static_cast<int>((((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24);
+}
+
+}  // namespace sparse
 
 /// The part with positions of a received payload of `bytes`. `offset` is a device word with the
 /// part's begin.

@@ -57,13 +57,6 @@ WISP_HD inline int64_t count_below(const uint32_t* position, int64_t count, int6
   return low + (count > 0 && position[low] < bound);
 }
 
-/// The number of set bits, computed alike on every device.
-WISP_HD inline int count_bits(uint32_t word) {
-  word -= word >> 1 & 0x55555555u;
-  word = (word & 0x33333333u) + (word >> 2 & 0x33333333u);
-  return static_cast<int>((((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24);
-}
-
 /// Reads the values of a tile of a field's entries, rounded to the wire format.
 template <class Source, class Value>
 struct TakeValues {
@@ -128,8 +121,8 @@ void take_values(const Stream& stream, const select::Fields<Source>& fields, Wir
   });
 }
 
-/// arena += weight · list, in the unit's slices. Positions beyond a field are skipped.
-/// With `among`, only of the entries that it has too. Adds exactly weight · value each.
+/// arena += weight · list in the unit's slices, exactly weight · value for each entry. With
+/// `among`, adds only the entries whose positions it has too. Positions beyond a field are skipped.
 void add_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
               float weight, float* arena, const SparseList* among = nullptr);
 /// Clears the unit's slices.

@@ -5,6 +5,7 @@
 #include "compression/code.h"
 #include "compression/field_reduce.h"
 #include "compression/quantize/range_float.h"
+#include "compression/sparse/sparse_index.h"
 #include "compression/sparse/sparse_list.h"
 #include "core/loops/parallel_rows.h"
 

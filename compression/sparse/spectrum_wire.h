@@ -10,6 +10,7 @@
 #pragma once
 
 #include "compression/compressor.h"
+#include "core/random.h"
 
 namespace wisp {
 

@@ -51,9 +51,9 @@ struct BlockPart {
 };
 
 /// The scores of each field's blocks, for select_of_arrays(). Equal scores are ordered at random,
-/// equally on all ranks.
+/// equally on all ranks. Valid while `spec` and `info` are.
 auto scores_of(const UnitSpec& spec, const StepInfo& info, int64_t block_size) {
-  return [&, block_size](int64_t f) {
+  return [&spec, &info, block_size](int64_t f) {
     const Field& field = spec.fields[static_cast<size_t>(f)];
     const Blocks blocks(field, block_size, info.ratio);
     return SelectArray{blocks.count, blocks.kept, info.random(field)};

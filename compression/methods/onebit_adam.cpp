@@ -20,6 +20,7 @@
 #include "compression/hand_over.h"
 #include "compression/methods/methods.h"
 #include "compression/quantize/live_signs.h"
+#include "compression/slices.h"
 
 namespace wisp {
 namespace {
@@ -108,9 +109,10 @@ class OneBitAdam final : public Compressor {
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
+    const int64_t bytes = bytes_of(unit.spec, info.ranks);
     for (size_t i = 0; i < payloads.size(); ++i) {
       const Payload& payload = payloads[i];
-      payload.expect("onebit_adam", bytes_of(unit.spec, info.ranks));
+      payload.expect("onebit_adam", bytes);
       const auto* scales = reinterpret_cast<const float*>(payload.data);
       SmallTeams<ReadSigns> adds(context.stream);
       SmallTeams<live::ReadSigns> reads(context.stream);

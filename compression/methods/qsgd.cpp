@@ -28,7 +28,7 @@ struct QsgdScratch {
 
   QsgdScratch(Cursor& cursor, const UnitSpec& spec, bool grouped, int64_t elias_bytes)
       : partials(cursor.take<std::byte>(grouped ? 0 : scales_of_fields_bytes(spec.fields))),
-        grids(cursor.take<Grid>(grouped ? 0 : static_cast<int64_t>(spec.fields.size()))),
+        grids(cursor.take<Grid>(grouped ? 0 : std::ssize(spec.fields))),
         elias(cursor.take<std::byte>(elias_bytes)) {}
 };
 
@@ -87,7 +87,7 @@ class QsgdCode final : public Code {
 
  private:
   int64_t norms(const UnitSpec& spec) const {
-    if (wire_.group == 0) return static_cast<int64_t>(spec.fields.size());
+    if (wire_.group == 0) return std::ssize(spec.fields);
     return sum_of_slices(spec, [&](int64_t numel) { return wire_.groups(numel); });
   }
   int64_t fixed_bytes(const UnitSpec& spec) const {

@@ -19,6 +19,7 @@
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/power_words.h"
 #include "compression/sparse/sparse_list.h"
+#include "compression/wire_value.h"
 #include "core/prefetch.h"
 
 namespace wisp {

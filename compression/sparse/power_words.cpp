@@ -100,13 +100,13 @@ int64_t scratch_bytes(const UnitSpec& spec, double ratio) {
 }
 
 int64_t capacity(const UnitSpec& spec, double ratio) {
-  return front_bytes(spec) +
-         4 * sum_of_fields(spec, [&](const Field& field) {
-           WISP_CHECK(field.numel <= kMostElements, "variance: a field has ", field.numel,
-                      " elements, its words hold positions below 2^28 = ", kMostElements,
-                      "; use a smaller compression.scope");
-           return kept_count(ratio, field.numel);
-         });
+  for (const Field& field : spec.fields)
+    WISP_CHECK(field.numel <= kMostElements, "variance: a field has ", field.numel,
+               " elements, its words hold positions below 2^28 = ", kMostElements,
+               "; use a smaller compression.scope");
+  const int64_t words =
+      sum_of_fields(spec, [=](const Field& field) { return kept_count(ratio, field.numel); });
+  return front_bytes(spec) + 4 * words;
 }
 
 SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,

@@ -88,6 +88,7 @@ class Code {
   /// Collective that carries the encoded bytes: all_reduce if the sum of payloads is the payload of
   /// the sum, else all_gather. Message::bytes is exact, or a proven upper bound.
   virtual Message message(const UnitSpec&, const StepInfo&) const = 0;
+  /// Bytes of scratch in this step; none by default.
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const { return 0; }
   /// Calls sent() for every element that is sent, with the value that decode restores.
   virtual void encode(Context&, const Source&, const UnitSpec&, const StepInfo&, const Outlet&,

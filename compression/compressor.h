@@ -169,9 +169,9 @@ class Compressor {
   virtual std::vector<Slice> owned(const UnitSpec&, int /*rank*/, int /*ranks*/) const {
     return {};
   }
-  /// Bytes of Unit::scratch in this step.
+  /// Bytes of Unit::scratch in this step; none by default.
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const { return 0; }
-  /// Number of rounds of encode, exchange and decode in this step.
+  /// Number of rounds of encode, exchange and decode in this step; one round by default.
   virtual int rounds(const UnitSpec&, const StepInfo&) const { return 1; }
   /// Number of updates after which rounds and messages repeat, at a constant ratio.
   virtual int64_t period() const { return 1; }

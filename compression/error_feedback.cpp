@@ -5,6 +5,7 @@
 #include "compression/hand_over.h"
 #include "compression/momentum_correction.h"
 #include "compression/slices.h"
+#include "core/loops/parallel.h"
 #include "core/loops/parallel_rows.h"
 #include "core/train/norm.h"
 

@@ -50,6 +50,7 @@ class LowRank : public Compressor {
   /// The residual, if there is feedback; then P and Q of each field, equal on all ranks.
   std::vector<StateSpec> state(const UnitSpec& spec, int workers) const override;
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override;
+  /// G <- G + E, E <- 0.
   void release(Context& context, Unit& unit, const StepInfo& info) override;
 
  protected:

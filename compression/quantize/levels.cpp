@@ -100,7 +100,7 @@ struct SetEuclidean {
   }
 };
 
-/// Calls f(std::integral_constant<int, width>).
+/// Calls f(std::integral_constant<int, width>), for a width of 2 to 8.
 template <int kWidth = 2, class F>
 void with_width(int width, const F& f) {
   if constexpr (kWidth < 8) {

@@ -3,6 +3,7 @@
 
 #include "compression/quantize/group.h"
 #include "compression/slices.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 

@@ -1,5 +1,6 @@
 // Positions as a bit for each element of a field: bit p % 32 of word p / 32. Each field begins with
 // a new word. This is the shortest format above a ratio of about 1 / 6.
+#include "compression/slices.h"
 #include "compression/sparse/sparse_index.h"
 
 namespace wisp {

@@ -9,6 +9,7 @@
 // With q = floor(log2(n / k)), these are k (2 q + 1) bits, and 2 more for each of the floor((n - k
 // 2^q) / 2^q) gaps that can be doubled; never more than k (2 log2(n / k) + 1). Source: Elias 1975;
 // chunks are ours.
+#include "compression/slices.h"
 #include "compression/sparse/sparse_index.h"
 
 namespace wisp {
@@ -36,7 +37,7 @@ struct Chunks {
   int64_t* word;   // [chunks + 1]
 
   Chunks(Cursor& cursor, const UnitSpec& spec, const Room& room)
-      : first(cursor.take<int64_t>(static_cast<int64_t>(spec.fields.size()) + 1)),
+      : first(cursor.take<int64_t>(std::ssize(spec.fields) + 1)),
         word(cursor.take<int64_t>(most(spec, room) + 1)) {}
   static int64_t most(const UnitSpec& spec, const Room& room) {
     return sum_of_fields(spec, [&](const Field& field) { return chunks_of(room.of(field)); });

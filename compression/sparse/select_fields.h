@@ -9,6 +9,7 @@
 #include "compression/cursor.h"
 #include "core/loops/device_table.h"
 #include "core/loops/select_ranges.h"
+#include "core/random.h"
 
 namespace wisp {
 
@@ -48,7 +49,8 @@ struct SelectFrom {
   int64_t k;
   Philox random;
 };
-/// An array of numbers to select `k` from.
+
+/// An array to select its `k` largest numbers from; `random` as in SelectFrom.
 struct SelectArray {
   int64_t numel, k;
   Philox random;
@@ -208,6 +210,7 @@ void put_slices(TableWriter& table, int64_t field, const EachRange& each_range, 
 }
 
 /// Writes the rows of `count` fields, field(f) each, to `memory`, which has the layout Scratch.
+/// Each of its passes calls field(f) once per field, in order.
 template <class Field>
 auto write_fields(const Stream& stream, int64_t count, const Field& field, Selection::Kind kind,
                   std::byte* memory) {

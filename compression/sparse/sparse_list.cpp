@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compression/slices.h"
 #include "core/loops/parallel_rows.h"
 
 namespace wisp {

@@ -1,3 +1,4 @@
+#include "compression/slices.h"
 #include "compression/sparse/pack_layout.h"
 
 namespace wisp {

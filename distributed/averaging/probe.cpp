@@ -99,7 +99,7 @@ void Probe::keep(int index) {
     parallel_for_ranges(context_.stream, ranges_of(unit.spec),
                         CopyInto{unit.gradient.data<float>(), kept});
   } else {
-    parallel_for_ranges(context_.stream, ranges_of(unit.spec), ZeroAll{kept});
+    parallel_for_ranges(context_.stream, ranges_of(unit.spec), ZeroAll<float>{kept});
   }
 }
 

@@ -5,13 +5,28 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
+#include "distributed/exchange/step_cost.h"
+
 namespace wisp {
 namespace {
 
 const char* name_of(Collective kind) {
-  constexpr const char* names[] = {"none",       "all_reduce", "all_gather",
-                                   "all_to_all", "pair",       "neighbours"};
-  return names[static_cast<size_t>(kind)];
+  switch (kind) {
+    case Collective::none:
+      return "none";
+    case Collective::all_reduce:
+      return "all_reduce";
+    case Collective::all_gather:
+      return "all_gather";
+    case Collective::all_to_all:
+      return "all_to_all";
+    case Collective::pair:
+      return "pair";
+    case Collective::neighbours:
+      return "neighbours";
+  }
+  throw Error("not a collective");
 }
 
 /// "dense", with the reason in brackets, or "compressed"; plain weights are "exact".

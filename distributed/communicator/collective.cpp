@@ -10,12 +10,19 @@ namespace wisp {
 namespace {
 
 const char* name_of(Call::Kind kind) {
-  // In the order of Call::Kind.
-  constexpr const char* kNames[] = {"all_reduce", "all_gather", "all_to_all", "exchange",
-                                    "barrier"};
-  const auto index = static_cast<size_t>(kind);
-  WISP_CHECK(index < std::size(kNames), "name_of: not a collective");
-  return kNames[index];
+  switch (kind) {
+    case Call::Kind::all_reduce:
+      return "all_reduce";
+    case Call::Kind::all_gather:
+      return "all_gather";
+    case Call::Kind::all_to_all:
+      return "all_to_all";
+    case Call::Kind::exchange:
+      return "exchange";
+    case Call::Kind::barrier:
+      return "barrier";
+  }
+  throw Error("name_of: not a collective");
 }
 
 int64_t numel_of(const CallLabel& reduction) { return reduction.bytes / size_of(reduction.dtype); }

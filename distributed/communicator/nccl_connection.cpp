@@ -24,9 +24,27 @@ void only_own_buffers_between_threads() {
   std::call_once(once, [] { setenv("NCCL_P2P_DIRECT_DISABLE", "1", 0); });
 }
 
-// In the order of DType.
-constexpr ncclDataType_t kTypes[] = {ncclFloat32, ncclFloat64, ncclFloat16, ncclBfloat16,
-                                     ncclInt32,   ncclInt64,   ncclUint8,   ncclUint32};
+ncclDataType_t nccl_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::i32:
+      return ncclInt32;
+    case DType::i64:
+      return ncclInt64;
+    case DType::u8:
+      return ncclUint8;
+    case DType::u32:
+      return ncclUint32;
+  }
+  throw Error("a reduction of what is no dtype");
+}
 
 cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
 
@@ -90,7 +108,7 @@ void NcclConnection::submit(const Call& call) {
 }
 
 void NcclConnection::reduce(const Call& call) {
-  const ncclDataType_t type = kTypes[static_cast<size_t>(call.label.dtype)];
+  const ncclDataType_t type = nccl_type(call.label.dtype);
   const ncclRedOp_t op = call.label.op == ReduceOp::sum ? ncclSum : ncclMax;
   for (const Bytes& slice : call.in) {
     const int64_t n = slice.bytes / size_of(call.label.dtype);

@@ -2,22 +2,42 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "distributed/communicator/collective.h"
 #include "distributed/exchange/wire_header.h"
 
 namespace wisp {
 
 int outlet_count(const Message& message, int workers) {
-  if (message.kind == Collective::none) return 0;
-  if (message.kind == Collective::pair) return message.to >= 0 ? 1 : 0;
-  return message.kind == Collective::all_to_all ? workers : 1;
+  switch (message.kind) {
+    case Collective::none:
+      return 0;
+    case Collective::all_to_all:
+      return workers;
+    case Collective::pair:
+      return message.to >= 0 ? 1 : 0;
+    case Collective::all_reduce:
+    case Collective::all_gather:
+    case Collective::neighbours:
+      return 1;
+  }
+  throw Error("outlet_count: not a collective");
 }
 
 bool hears(const Message& message, int rank, int from, std::span<const int> neighbours) {
-  if (message.kind == Collective::pair) return message.from == from;
-  if (message.kind == Collective::neighbours)
-    return rank == from || std::binary_search(neighbours.begin(), neighbours.end(), from);
-  return message.kind != Collective::none && message.kind != Collective::all_reduce;
+  switch (message.kind) {
+    case Collective::none:
+    case Collective::all_reduce:
+      return false;
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      return true;
+    case Collective::pair:
+      return message.from == from;
+    case Collective::neighbours:
+      return rank == from || std::binary_search(neighbours.begin(), neighbours.end(), from);
+  }
+  throw Error("hears: not a collective");
 }
 
 size_t outlet_for(const Message& message, int rank) {
@@ -29,10 +49,19 @@ bool has_header(Collective kind) {
 }
 
 double bytes_on_wire(Collective kind, double bytes, int workers) {
-  if (kind == Collective::none) return 0.0;
-  if (kind == Collective::all_reduce) return reduction_steps(workers - 1).copies * bytes;
-  const bool once = kind == Collective::pair || kind == Collective::neighbours;
-  return direct_steps(once ? 1 : workers - 1).copies * bytes;
+  switch (kind) {
+    case Collective::all_reduce:
+      return reduction_steps(workers - 1).copies * bytes;
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      return direct_steps(workers - 1).copies * bytes;
+    case Collective::pair:
+    case Collective::neighbours:
+      return direct_steps(1).copies * bytes;
+    case Collective::none:
+      return 0.0;
+  }
+  throw Error("bytes_on_wire: not a collective");
 }
 
 double bytes_on_wire(std::span<const Message> messages, int workers) {

@@ -2,7 +2,6 @@
 // anything has memory, and the recipe makes a synchronizer. Used by the thread that sets up a run.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -63,7 +62,8 @@ struct SynchronizerRecipe {
   // Inputs for a forecast of the exchange.
   std::vector<Method> told;                   // codes whose messages go to each neighbour
   std::vector<int> told_of;                   // indexed by segment: index into `told`, or kDense
-  std::function<double(double epoch)> ratio;  // kept / total for sparse codes; empty: none are
+  std::function<double(double epoch)> ratio;  // kept / total for sparse codes; empty if there are
+                                              // none
   std::vector<double> phases = {0.0};         // epochs at which the ratio changes, from 0
   std::optional<Neighbourhood> neighbourhood;
   int64_t period = 1;  // updates from one exchange to the next
@@ -73,16 +73,9 @@ struct SynchronizerRecipe {
   std::function<std::unique_ptr<Synchronizer>(const SynchronizerSite&)> make;
 };
 
-/// Those of `keys` whose values differ from their defaults: "a = 1 (FILE:LINE), b = 2".
-inline std::string set_keys(const Config& config, std::initializer_list<std::string_view> keys) {
-  std::string set;
-  for (const ConfigKey& key : config.keys()) {
-    if (key.value == key.initial || std::ranges::count(keys, key.name) == 0) continue;
-    set += concat(set.empty() ? "" : ", ", key.name, " = ", key.value, " (", config.where(key.name),
-                  ")");
-  }
-  return set;
-}
+/// The `keys` whose values differ from their defaults: "a = 1 (FILE:LINE), b = 2"; empty if there
+/// are none.
+std::string set_keys(const Config& config, std::initializer_list<std::string_view> keys);
 
 /// The factory binds and checks the keys of its synchronizer.
 using SynchronizerRegistry = Registry<SynchronizerRecipe, Config&, const SynchronizerSetup&>;

@@ -16,6 +16,19 @@
 
 namespace wisp {
 
+/// The size of each slice, in bytes.
+std::vector<int64_t> sizes_of(const auto& slices) {
+  std::vector<int64_t> sizes;
+  for (const auto& slice : slices) sizes.push_back(slice.bytes);
+  return sizes;
+}
+/// The bytes of all slices together.
+int64_t total_bytes(const auto& slices) {
+  int64_t total = 0;
+  for (const auto& slice : slices) total += slice.bytes;
+  return total;
+}
+
 /// The part of a call that all ranks must have in common; `bytes` only in a reduction.
 struct CallLabel {
   enum class Kind { all_reduce, all_gather, all_to_all, exchange, barrier };
@@ -56,7 +69,8 @@ struct Call {
   std::vector<Bytes> share(int rank, int workers) const;
 };
 
-/// Calls for the functions of Communicator. Throw Error for what is wrong whatever others pass.
+/// Calls for the functions of Communicator. They throw Error for arguments that are wrong whatever
+/// the other ranks pass.
 Call all_reduce_call(std::span<const Bytes> data, DType dtype, ReduceOp op);
 Call all_gather_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers);
 Call all_to_all_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers);

@@ -36,17 +36,6 @@ struct Bytes {
   operator ConstBytes() const { return {data, bytes}; }
 };
 
-std::vector<int64_t> sizes_of(const auto& slices) {
-  std::vector<int64_t> sizes;
-  for (const auto& slice : slices) sizes.push_back(slice.bytes);
-  return sizes;
-}
-int64_t total_bytes(const auto& slices) {
-  int64_t total = 0;
-  for (const auto& slice : slices) total += slice.bytes;
-  return total;
-}
-
 /// The cost of one collective for this rank.
 struct Transfer {
   int64_t sent = 0, received = 0;  // bytes moved by the communicator's algorithm

@@ -2,9 +2,7 @@
 // bytes. Used by its rank's comm thread.
 #pragma once
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "distributed/communicator/collective.h"
 
@@ -31,26 +29,7 @@ class HostCommunicator : public Communicator {
  protected:
   /// The ranks that pass this rank's colour; all ranks call it together. `latest` is the latest
   /// generation that this rank is in. The result's is later, and the same for all.
-  Roster split_roster(int colour, int latest) {
-    struct Seat {
-      int colour = 0, latest = 0;
-    };
-    const Seat own{colour, latest};
-    std::vector<Seat> seats(roster().ranks.size());
-    std::vector<Bytes> in;
-    for (Seat& seat : seats) in.push_back({reinterpret_cast<std::byte*>(&seat), sizeof seat});
-    const ConstBytes out{reinterpret_cast<const std::byte*>(&own), sizeof own};
-    all_gather({&out, 1}, in)->wait();
-    Roster group;
-    for (size_t index = 0; index < seats.size(); ++index) {
-      latest = std::max(latest, seats[index].latest);
-      if (seats[index].colour != colour) continue;
-      if (static_cast<int>(index) == rank()) group.rank = static_cast<int>(group.ranks.size());
-      group.ranks.push_back(roster().ranks[index]);
-    }
-    group.generation = latest + 1;
-    return group;
-  }
+  Roster split_roster(int colour, int latest);
 
  private:
   PendingPtr count(Call call) {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "distributed/communicator/communicator.h"
+#include "distributed/communicator/collective.h"
 
 namespace wisp {
 

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "distributed/communicator/collective.h"
 #include "distributed/exchange/message_traffic.h"
 #include "distributed/exchange/wire_header.h"
 

@@ -50,8 +50,10 @@ void add_bucket(const Cut& cut, int index, std::span<const UnitRounds> units, DT
       if (same != slots.end()) {
         same->units.push_back(unit);
       } else {
-        slots.push_back({index, static_cast<int>(round), message, {unit}});
-        slots.back().message.bytes = 0;
+        Slot slot{
+            .bucket = index, .round = static_cast<int>(round), .message = message, .units = {unit}};
+        slot.message.bytes = 0;
+        slots.push_back(std::move(slot));
       }
     }
   }

@@ -48,8 +48,9 @@ class GradientClip {
   void measure(std::span<const int> segments);
   /// Fetches the measurements to the host, in the order of the stream.
   void fetch() const { squares_.fetch(context_.stream); }
-  /// False if the segment counts as zero: a number is not finite, or its norm is too large. Its
-  /// name then joins a list of `cost`. Uses the last fetch().
+  /// False if the segment counts as zero: its sum of squares is not finite (in f32: a number is
+  /// not), or its norm is too large. Its name is then appended to cost.nonfinite or cost.too_large.
+  /// Uses the last fetch().
   bool check(int segment, StepCost& cost) const;
   /// Scales the segments: each by its own norm, or all by the norm of the whole gradient, which
   /// must be measured. `squares`, if defined, is an arena with sums of squared gradients that is

@@ -11,12 +11,14 @@
 
 namespace wisp {
 
+/// A compressor with the name and scope that the configuration gave it.
 struct Method {
   std::string name;
   std::unique_ptr<Compressor> compressor;
   Scope scope = Scope::layer;
 };
 
+/// By index; they live as long as the methods.
 inline std::vector<Compressor*> compressors_of(std::span<const Method> methods) {
   std::vector<Compressor*> all;
   for (const Method& method : methods) all.push_back(method.compressor.get());

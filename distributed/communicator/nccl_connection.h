@@ -23,9 +23,11 @@ class NcclConnection {
   void join();
   /// Asks NCCL for this rank's side of a call that fits the others'.
   void submit(const Call& call);
-  /// Whether NCCL has done its work or put it on the stream. Throws Error if it has failed so far.
+  /// Whether NCCL has done its work or put it on the stream. Throws Error if it failed, at once or
+  /// later.
   bool at_rest();
-  /// Ends a connection together with the other ranks. Throws Error if they do not.
+  /// Ends the connection, if there is one, together with the other ranks. Throws Error if they do
+  /// not.
   void close();
   /// Ends this rank's part. Afterwards none of the connection's work waits for another rank.
   void abort() noexcept;

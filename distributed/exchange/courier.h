@@ -28,7 +28,8 @@ class Courier {
   Courier(Inbox& inbox, Trace& trace, const Stream& stream)
       : inbox_(inbox), trace_(trace), watch_(stream), on_device_(stream.device().is_cuda()) {}
 
-  /// Begins a step with gradients of `bytes_raw`. Unfinished work of the step before counts in it.
+  /// Begins a step with gradients of `bytes_raw`. Device work that the step before left unfinished
+  /// is timed in this one.
   void begin(int64_t bytes_raw, int workers) {
     cost = {};
     cost.bytes_raw = bytes_raw;

@@ -35,8 +35,8 @@ class SlotWire {
   /// Finishes the current phase; blocks if it is not ready. Returns true if all data has arrived,
   /// in the order of the stream, and false if another phase (the data, the next piece) has started.
   bool advance();
-  /// Computes what check() compares, after advance() returned true. Returns false if that is
-  /// nothing.
+  /// Computes what check() compares, after advance() returned true. Returns false if there is
+  /// nothing to check.
   bool inspect();
   /// Checks the values of inspect(), which the stream must have passed. Throws Error with step,
   /// bucket and sender if the received data is not what was sent.

@@ -9,7 +9,8 @@
 namespace wisp {
 namespace {
 
-/// Hash of the sizes of messages and pieces, as reduced messages have no header that tells them.
+/// Hash of the sizes of messages and pieces. Reduced messages have no header, so ranks whose sizes
+/// differ find it out here.
 uint64_t hash_sizes(std::span<const UnitRounds> units, int64_t piece_bytes, uint64_t seed) {
   seed = hash_number(static_cast<uint64_t>(piece_bytes), seed);
   for (const UnitRounds& unit : units) {

@@ -49,8 +49,8 @@ class UnitExchange {
   /// Ends the step, after run(). check() is called when the stream has passed the last decode; with
   /// a device, the next step waits for that.
   void end(Courier& courier);
-  /// Throws Error with step, unit and sender if a payload was malformed, once the stream passed
-  /// end().
+  /// Throws Error with step, unit and sender if a payload was malformed. Call it when the stream
+  /// has passed end().
   void check() const;
 
  private:

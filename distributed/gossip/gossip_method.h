@@ -49,8 +49,8 @@ class GossipMethod {
   /// Called after the optimizer's update t, which moved x from x_t. Applies what was heard to x.
   virtual void mix(const GossipArenas&, int64_t t) = 0;
 
-  /// Reason why it diverges with a code that keeps at least `share` of a field; empty if none
-  /// known.
+  /// Reason why the method diverges with a code that keeps at least `share` of each field; empty if
+  /// none is known.
   virtual std::string refusal(const Mixing&, const Code&, double /*share*/) const { return {}; }
   /// A line for the log: the requirements of the method's theory on W and on an inexact Q. E|Q(x) -
   /// x|² <= (1 - delta) |x|² if delta is known.

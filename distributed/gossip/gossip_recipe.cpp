@@ -103,7 +103,8 @@ Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
 /// The preference of a method for a code with a choice: an unbiased result, or a small error.
 enum class Wants { mean, contraction };
 
-/// Makes a method for codes of which the strongest keeps `share`, if known, perhaps `drawn`.
+/// Makes a method for codes of which the strongest keeps `share`, if known. `drawn`: the code keeps
+/// drawn elements.
 using MakeMethod =
     std::function<std::unique_ptr<GossipMethod>(std::optional<double> share, bool drawn)>;
 

@@ -62,7 +62,7 @@ std::string onnx_model(Context& context, Model& model, const FlatParameters& par
     if (!trace.is_weight(i))
       graph.inputs.push_back(value_of(names[i], trace.values[i], trace.padded));
   }
-  OnnxForms forms{.trace = trace, .graph = graph, .names = std::move(names)};
+  OnnxForms forms(trace, std::move(names), graph);
   for (const TracedOp& op : trace.ops) forms.add(op);
   const auto give = [&](const std::string& name, size_t value) {
     graph.nodes.push_back({"Identity", {forms.name(value)}, name, {}});

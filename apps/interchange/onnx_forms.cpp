@@ -143,7 +143,7 @@ std::string rows_form(OnnxForms& forms, const TracedOp& op) {
                                 forms.integers({0})});
   };
   if (!all.of_batch) return slice(value);
-  WISP_CHECK(!forms.trace.padded, "onnx: rows [", op.small.integer("begin"), ", ",
+  WISP_CHECK(!forms.trace().padded, "onnx: rows [", op.small.integer("begin"), ", ",
              op.small.integer("end"), ") of ", op.shape(0),
              ", which grow with the frames, expected all of them");
   const Extents extents = op.input(0).extents();
@@ -188,7 +188,11 @@ std::string unpack_frames_form(OnnxForms& forms, const TracedOp& op) {
 std::string swap_last_form(OnnxForms& forms, const TracedOp& op) {
   Ints order(static_cast<size_t>(op.shape(0).rank()));
   std::iota(order.begin(), order.end(), int64_t{0});
-  std::swap(order.end()[-1], order.size() == 4 ? order[1] : order.end()[-2]);
+  if (order.size() == 4) {
+    std::swap(order[1], order[3]);
+  } else {
+    std::swap(order.end()[-1], order.end()[-2]);
+  }
   return forms.node("Transpose", {forms.in(op, 0)}, {{"perm", order}});
 }
 
@@ -210,51 +214,55 @@ std::string pad_channels_form(OnnxForms& forms, const TracedOp& op) {
   return forms.node("Pad", {value, forms.integers({0, before, 0, 0, 0, after, 0, 0})});
 }
 
-const std::map<std::string, Form> kForms{
-    {"adaptive_avg_pool", adaptive_avg_pool_form},
-    {"add", node_of("Add")},
-    {"avg_pool2d", pool("AveragePool", {{"count_include_pad", int64_t{1}}})},
-    {"batch_norm", batch_norm_form},
-    {"clipped_relu", clipped_relu_form},
-    {"columns", columns_form},
-    {"conv2d", conv2d_form},
-    // in ONNX an id outside the table is an error or another row, not zeros
-    {"embedding", node_of("Gather", {{"axis", int64_t{0}}})},
-    {"flatten", node_of("Flatten", {{"axis", int64_t{1}}})},
-    {"global_avg_pool", global_avg_pool_form},
-    {"join_columns", join_columns_form},
-    {"join_rows", join_rows_form},
-    {"linear", node_of("Gemm", {{"transB", int64_t{1}}})},
-    {"max_pool2d", pool("MaxPool")},
-    {"pack_frames", pack_frames_form},
-    {"pad_channels", pad_channels_form},
-    {"relu", node_of("Relu")},
-    {"reshape", reshape_form},
-    {"rnn", rnn_form},
-    {"rows", rows_form},
-    {"sigmoid", node_of("Sigmoid")},
-    {"swap_last", swap_last_form},
-    {"tanh", node_of("Tanh")},
-    {"unpack_frames", unpack_frames_form}};
+const std::map<std::string, Form>& known_forms() {
+  static const std::map<std::string, Form> forms{
+      {"adaptive_avg_pool", adaptive_avg_pool_form},
+      {"add", node_of("Add")},
+      {"avg_pool2d", pool("AveragePool", {{"count_include_pad", int64_t{1}}})},
+      {"batch_norm", batch_norm_form},
+      {"clipped_relu", clipped_relu_form},
+      {"columns", columns_form},
+      {"conv2d", conv2d_form},
+      // in ONNX an id outside the table is an error or another row, not zeros
+      {"embedding", node_of("Gather", {{"axis", int64_t{0}}})},
+      {"flatten", node_of("Flatten", {{"axis", int64_t{1}}})},
+      {"global_avg_pool", global_avg_pool_form},
+      {"join_columns", join_columns_form},
+      {"join_rows", join_rows_form},
+      {"linear", node_of("Gemm", {{"transB", int64_t{1}}})},
+      {"max_pool2d", pool("MaxPool")},
+      {"pack_frames", pack_frames_form},
+      {"pad_channels", pad_channels_form},
+      {"relu", node_of("Relu")},
+      {"reshape", reshape_form},
+      {"rnn", rnn_form},
+      {"rows", rows_form},
+      {"sigmoid", node_of("Sigmoid")},
+      {"swap_last", swap_last_form},
+      {"tanh", node_of("Tanh")},
+      {"unpack_frames", unpack_frames_form}};
+  return forms;
+}
 
 }  // namespace
 
 void OnnxForms::add(const TracedOp& op) {
-  const auto form = kForms.find(op.name);
-  if (form == kForms.end())
+  const std::map<std::string, Form>& forms = known_forms();
+  const auto form = forms.find(op.name);
+  if (form == forms.end())
     throw Error(fmt::format("onnx: there is no form for the op {}; there is one for {}", op.name,
-                            fmt::join(std::views::keys(kForms), ", ")));
-  names[op.output] = form->second(*this, op);
+                            fmt::join(std::views::keys(forms), ", ")));
+  names_[op.output] = form->second(*this, op);
 }
 
 const std::string& OnnxForms::name(size_t value) {
-  if (trace.is_weight(value) && written.insert(value).second)
-    graph.initializers.emplace_back(names[value], channels_first(trace.values[value].small));
+  if (trace_.is_weight(value) && written_.insert(value).second)
+    graph_.initializers.emplace_back(names_[value], channels_first(trace_.values[value].small));
   WISP_CHECK(
-      !names[value].empty(),
+      !names_[value].empty(),
       "onnx: the model uses the final state of a recurrent layer over whole sequences, of which "
       "ONNX export has only the output");
-  return names[value];
+  return names_[value];
 }
 
 std::string OnnxForms::in(const TracedOp& op, size_t i) {
@@ -262,7 +270,7 @@ std::string OnnxForms::in(const TracedOp& op, size_t i) {
   WISP_CHECK(from, "onnx: input ", i, " of ", op.name, ", ", op.shape(i),
              ", is neither an op's result nor a parameter, a buffer, a state or an input of the "
              "model");
-  return reshaped(name(*from), trace.values[*from].extents(), op.input(i).extents());
+  return reshaped(name(*from), trace_.values[*from].extents(), op.input(i).extents());
 }
 
 Names OnnxForms::all_inputs(const TracedOp& op) {
@@ -298,15 +306,20 @@ std::string OnnxForms::scalar(double value) {
   return constant("scalar", tensor);
 }
 
+std::string OnnxForms::derived(size_t weight, const char* operand, const Tensor& values) {
+  graph_.initializers.emplace_back(concat(names_[weight], ".", operand), values);
+  return graph_.initializers.back().first;
+}
+
 std::string OnnxForms::constant(const char* kind, const Tensor& values) {
-  graph.initializers.emplace_back(concat(kind, "_", graph.initializers.size()), values);
-  return graph.initializers.back().first;
+  graph_.initializers.emplace_back(concat(kind, "_", graph_.initializers.size()), values);
+  return graph_.initializers.back().first;
 }
 
 std::string OnnxForms::node(const char* type, Names inputs, std::vector<OnnxAttribute> attributes) {
-  graph.nodes.push_back(
-      {type, std::move(inputs), concat(type, "_", graph.nodes.size()), std::move(attributes)});
-  return graph.nodes.back().output;
+  graph_.nodes.push_back(
+      {type, std::move(inputs), concat(type, "_", graph_.nodes.size()), std::move(attributes)});
+  return graph_.nodes.back().output;
 }
 
 }  // namespace wisp

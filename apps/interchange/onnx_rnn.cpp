@@ -32,7 +32,7 @@ std::byte* copy_gates(const Tensor& weight, const Ints& gates, std::byte* into) 
 /// The index of input i among the trace's values. Throws Error unless it is a parameter or buffer.
 size_t weight(const OnnxForms& forms, const TracedOp& op, size_t i) {
   const std::optional<size_t> from = op.inputs.at(i);
-  WISP_CHECK(from && forms.trace.is_weight(*from), "onnx: input ", i, " of ", op.name, ", ",
+  WISP_CHECK(from && forms.trace().is_weight(*from), "onnx: input ", i, " of ", op.name, ", ",
              op.shape(i),
              ", is not a parameter, expected one, because ONNX has another order of gates");
   return *from;
@@ -43,7 +43,7 @@ size_t weight(const OnnxForms& forms, const TracedOp& op, size_t i) {
 /// the first one plus `operand`.
 std::string stacked(OnnxForms& forms, const TracedOp& op, const char* operand,
                     const std::vector<size_t>& parameters) {
-  const auto value = [&](size_t i) { return forms.trace.values[weight(forms, op, i)].small; };
+  const auto value = [&](size_t i) { return forms.trace().values[weight(forms, op, i)].small; };
   const Ints gates = onnx_gates(static_cast<RnnCell>(op.integer("cell")));
   const int64_t directions = op.integer("directions");
   const size_t first = 1 + parameters[0];
@@ -54,9 +54,7 @@ std::string stacked(OnnxForms& forms, const TracedOp& op, const char* operand,
   for (size_t direction = 0; direction < static_cast<size_t>(directions); ++direction)
     for (const size_t parameter : parameters)
       into = copy_gates(value(1 + 4 * direction + parameter), gates, into);
-  const std::string name = forms.names[weight(forms, op, first)] + "." + operand;
-  forms.graph.initializers.emplace_back(name, all);
-  return name;
+  return forms.derived(weight(forms, op, first), operand, all);
 }
 
 /// Adds one node for all positions, with weights of its own.
@@ -107,14 +105,14 @@ std::string position_form(OnnxForms& forms, const TracedOp& op) {
     const std::string c =
         node("Add", {node("Mul", {forget, forms.in(op, 6)}), node("Mul", {in_gate, candidate})});
     h = node("Mul", {out_gate, node("Tanh", {c})});
-    forms.names[op.more[1]] = c;
+    forms.set_name(op.more[1], c);
   } else {
     const std::string reset = node("Sigmoid", {sum(0)}), update = node("Sigmoid", {sum(1)});
     const std::string candidate =
         node("Tanh", {node("Add", {part(ax, 2), node("Mul", {reset, part(ah, 2)})})});
     h = node("Add", {candidate, node("Mul", {update, node("Sub", {forms.in(op, 5), candidate})})});
   }
-  forms.names[op.more[0]] = h;
+  forms.set_name(op.more[0], h);
   return h;
 }
 
@@ -123,7 +121,7 @@ std::string position_form(OnnxForms& forms, const TracedOp& op) {
 std::string rnn_form(OnnxForms& forms, const TracedOp& op) {
   const int64_t directions = op.integer("directions");
   const bool has_state = std::ssize(op.inputs) > 1 + 4 * directions;
-  if (!has_state && !forms.trace.sequence) return sequence_form(forms, op);
+  if (!has_state && !forms.trace().sequence) return sequence_form(forms, op);
   const int64_t positions = op.small.integer("positions");
   WISP_CHECK(has_state && positions == 1 && directions == 1, "onnx: a recurrent layer with ",
              directions, " directions over ", positions, " positions ",

@@ -4,6 +4,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/speech/arpa.h"
+#include "apps/speech/spelling.h"
 
 namespace wisp {
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "apps/speech/ngram.h"
@@ -42,9 +41,5 @@ std::vector<Transcription> beam_search(const Frames& frames, const Labels& label
 std::vector<std::vector<Transcription>> beam_search(std::span<const Frames> utterances,
                                                     const Labels& labels,
                                                     const BeamOptions& options, int threads);
-
-/// Returns a notice if the labels can spell less than half of the model's words, for example
-/// because of lower case; else an empty text. <s>, </s> and <unk> do not count.
-std::string spelling_notice(const NgramModel& model, const Labels& labels);
 
 }  // namespace wisp

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "apps/markdown_cell.h"
+#include "apps/sweep/sample.h"
 
 namespace wisp {
 namespace {
@@ -106,18 +105,6 @@ std::string origins(std::span<const SweepResult> results) {
 }
 
 }  // namespace
-
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double deviation_of(std::span<const double> values) {
-  if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
-  const double mean = mean_of(values);
-  double squares = 0.0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / (static_cast<double>(values.size()) - 1.0));
-}
 
 std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResult> results) {
   Row head{"run"};

@@ -10,11 +10,6 @@
 
 namespace wisp {
 
-/// NaN without values.
-double mean_of(std::span<const double> values);
-/// The sample standard deviation; NaN for one value.
-double deviation_of(std::span<const double> values);
-
 struct SweepResult {
   SweepRun run;
   std::string version;  // version and commit of the program

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/sweep/sweep_table.h"
+#include "apps/sweep/sample.h"
 #include "apps/table/bootstrap.h"
 #include "distributed/communicator/link.h"
 

@@ -1,6 +1,7 @@
+#include "apps/speech/spelling.h"
+
 #include <gtest/gtest.h>
 
-#include "apps/speech/beam_search.h"
 #include "apps/speech/ngram_training.h"
 
 namespace wisp {

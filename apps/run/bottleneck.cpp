@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "apps/setup/replica.h"
+
 namespace wisp {
 namespace {
 
@@ -29,6 +31,15 @@ std::string advice(const Bottleneck& found, const StepTimes& times) {
 }
 
 }  // namespace
+
+StepTimes times_of(const StepReport& report) {
+  return {.loader_ms = report.loader_ms,
+          .compute_ms = report.compute_ms,
+          .wait_ms = report.cost.wait_ms,
+          .encode_ms = report.cost.encode_ms,
+          .wire_ms = report.cost.wire_ms,
+          .decode_ms = report.cost.decode_ms};
+}
 
 const char* name_of(Part part) {
   constexpr const char* names[] = {"loader", "compute", "encode", "wire", "decode", "workers"};

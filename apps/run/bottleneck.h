@@ -6,6 +6,8 @@
 
 namespace wisp {
 
+struct StepReport;
+
 /// Milliseconds per step and worker. Loader, compute and wait follow each other on the compute
 /// thread and make up the step. Encode, wire and decode run on the comm thread beside compute.
 struct StepTimes {
@@ -19,11 +21,13 @@ struct StepTimes {
   double step_ms() const { return loader_ms + compute_ms + wait_ms; }
 };
 
-/// The times under their names in files, in the order of files.
-inline constexpr std::pair<const char*, double StepTimes::*> kTimes[] = {
+/// The members of StepTimes with their names in files, in that order.
+inline constexpr std::pair<const char*, double StepTimes::*> kStepTimes[] = {
     {"loader_ms", &StepTimes::loader_ms}, {"compute_ms", &StepTimes::compute_ms},
     {"encode_ms", &StepTimes::encode_ms}, {"wait_ms", &StepTimes::wait_ms},
     {"wire_ms", &StepTimes::wire_ms},     {"decode_ms", &StepTimes::decode_ms}};
+
+StepTimes times_of(const StepReport& report);
 
 enum class Part { loader, compute, encode, wire, decode, workers };
 const char* name_of(Part part);

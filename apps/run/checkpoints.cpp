@@ -90,12 +90,13 @@ void read_evaluated(const Stream& stream, const std::string& directory,
   for (const Segment& segment : parameters.all_segments()) {
     const Tensor weight = FlatParameters::view(parameters.weight(), segment);
     write_from_host(stream, weight, [&](const Tensor& host) {
-      files.read_first({"ema/" + segment.name, "weight/" + segment.name}, true, host);
+      files.read_first({"ema/" + segment.name, "weight/" + segment.name}, /*is_weight=*/true, host);
     });
   }
   for (const Buffer* buffer : parameters.buffers()) {
     write_from_host(stream, buffer->value, [&](const Tensor& host) {
-      files.read_first({"ema_buffer/" + buffer->name, "buffer/" + buffer->name}, false, host);
+      files.read_first({"ema_buffer/" + buffer->name, "buffer/" + buffer->name},
+                       /*is_weight=*/false, host);
     });
   }
 }

@@ -11,6 +11,7 @@
 
 #include "apps/run/run_record.h"
 #include "core/base/clock.h"
+#include "distributed/exchange/step_cost.h"
 
 namespace wisp {
 namespace {
@@ -55,15 +56,6 @@ std::vector<Scalar> scalars_of(const MetricRow& row) {
 }
 
 }  // namespace
-
-StepTimes times_of(const StepReport& report) {
-  return {.loader_ms = report.loader_ms,
-          .compute_ms = report.compute_ms,
-          .wait_ms = report.cost.wait_ms,
-          .encode_ms = report.cost.encode_ms,
-          .wire_ms = report.cost.wire_ms,
-          .decode_ms = report.cost.decode_ms};
-}
 
 Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options,
                    const RunFacts& facts, bool quiet)
@@ -231,7 +223,7 @@ void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
                          {"reduction_sent", reduction_sent(cost)},
                          {"seconds", seconds_before_ + line.spent.seconds}});
   const StepTimes times = times_of(line.report);
-  for (const auto& [name, time] : kTimes) row.emplace_back(name, times.*time);
+  for (const auto& [name, time] : kStepTimes) row.emplace_back(name, times.*time);
   write(row, line.position.step);
 }
 

@@ -11,6 +11,7 @@
 #include "apps/run/run_directory.h"
 #include "apps/run/run_facts.h"
 #include "apps/run/summary.h"
+#include "apps/setup/replica.h"
 #include "core/base/shared_cores.h"
 #include "core/io/event_file.h"
 #include "core/io/metrics.h"
@@ -18,8 +19,6 @@
 #include "core/io/progress.h"
 
 namespace wisp {
-
-StepTimes times_of(const StepReport& report);
 
 /// Resources spent so far, on rank 0.
 struct Spent {

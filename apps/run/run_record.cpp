@@ -32,7 +32,7 @@ StepRow step_row(const json& row, const std::string& metric) {
       row.at("step").get<int64_t>(), number(row, "seconds"),       number(row, "bytes_sent_total"),
       number(row, "loss"),           number(row, metric),          number(row, "bytes_encoded"),
       number(row, "bytes_sent"),     number(row, "bytes_received")};
-  for (const auto& [name, time] : kTimes) step.times.*time = number(row, name);
+  for (const auto& [name, time] : kStepTimes) step.times.*time = number(row, name);
   return step;
 }
 

@@ -53,7 +53,7 @@ void visit_numbers(AnySummary& summary, const Visit& visit) {
   visit("bytes_received", summary.bytes_received);
   visit("reduction_encoded", summary.reduction_encoded);
   visit("reduction_sent", summary.reduction_sent);
-  for (const auto& [name, time] : kTimes) visit(name, summary.times.*time);
+  for (const auto& [name, time] : kStepTimes) visit(name, summary.times.*time);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "core/device/device_remarks.h"
 #include "core/io/checksum.h"
 #include "core/io/trace.h"
+#include "distributed/exchange/step_cost.h"
 
 namespace wisp {
 namespace {
@@ -157,7 +158,7 @@ bool Training::train_epoch() {
     work_here_ += report.work;
     evaluated_.reset();
     const StepTimes times = times_of(report);
-    for (const auto& [name, time] : kTimes) times_.*time += times.*time;
+    for (const auto& [name, time] : kStepTimes) times_.*time += times.*time;
     const double seconds = (now_us() - begin) * 1e-6;
     const StepLine line{position_, report, work / seconds,
                         seconds / static_cast<double>(position_.step - first),
@@ -342,7 +343,7 @@ Summary Training::summary() {
   if (!evaluated_) evaluated_ = evaluate(true, [] { return false; });
   const RunTraffic traffic = replica_.traffic();
   std::vector<double> times;
-  for (const auto& [name, time] : kTimes) times.push_back(times_.*time);
+  for (const auto& [name, time] : kStepTimes) times.push_back(times_.*time);
   replica_.sum_over_workers(times);
   const double steps = std::max(1.0, traffic.steps);
   const double steps_here =
@@ -368,7 +369,8 @@ Summary Training::summary() {
   summary.bytes_distance = traffic.distance / steps_here;
   summary.reduction_encoded = reduction(traffic.raw, traffic.encoded);
   summary.reduction_sent = reduction(traffic.dense, traffic.sent);
-  for (size_t i = 0; i < times.size(); ++i) summary.times.*kTimes[i].second = times[i] / steps_here;
+  for (size_t i = 0; i < times.size(); ++i)
+    summary.times.*kStepTimes[i].second = times[i] / steps_here;
   return summary;
 }
 

@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "apps/lab/lab_setup.h"
 #include "compression/forwarding_compressor.h"
 #include "core/backend.h"
 #include "core/io/output_file.h"
+#include "distributed/exchange/step_cost.h"
 #include "distributed/launch.h"
 
 namespace wisp {

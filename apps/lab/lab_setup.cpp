@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "apps/setup/exchange_plan.h"
-#include "apps/setup/recorded_whole.h"
+#include "apps/setup/whole_file.h"
 #include "compression/policy.h"
 #include "core/base/error.h"
 #include "distributed/averaging/gradient_averaging.h"

@@ -1,6 +1,7 @@
 #include "apps/setup/prepared.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "apps/setup/replaced_keys.h"
 #include "core/base/error.h"

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/copy.h"
 #include "core/device_words.h"
 #include "core/io/saved_state.h"
 #include "models/model.h"

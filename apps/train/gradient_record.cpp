@@ -4,7 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "apps/setup/recorded_whole.h"
+#include "apps/setup/whole_file.h"
 #include "core/base/error.h"
 #include "core/copy.h"
 #include "core/io/glob.h"

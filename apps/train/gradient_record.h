@@ -1,7 +1,7 @@
 // A recorder of a run's local gradients as NumPy files, for `wisp codec`. PATH/rank_R/NAME.npy
 // holds the gradient of parameter NAME on rank R, before clipping and compression: one row per
 // recorded step. Beside it lie steps.npy, with the steps' numbers, and whole.npy
-// (recorded_whole.h). A gradient is that of the rank's own mean loss: N times its share of the mean
+// (whole_file.h). A gradient is that of the rank's own mean loss: N times its share of the mean
 // over N workers. Belongs to its worker's thread.
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "apps/commands/asked_beam.h"
 #include "apps/commands/commands.h"

@@ -36,9 +36,11 @@ struct MethodsArguments {
 };
 
 void run_methods(const MethodsArguments& arguments) {
-  fmt::print("{}", arguments.matrix           ? method_matrix()
-                   : arguments.method.empty() ? list_methods()
-                                              : describe_method(arguments.method));
+  if (arguments.matrix) {
+    fmt::print("{}", method_matrix());
+  } else {
+    fmt::print("{}", arguments.method.empty() ? list_methods() : describe_method(arguments.method));
+  }
 }
 
 }  // namespace

@@ -16,12 +16,13 @@ struct TrainArguments {
   bool resume = false, overwrite = false, quiet = false;
 };
 
+RunDirectory::Open how_to_open(const TrainArguments& arguments) {
+  if (arguments.resume) return RunDirectory::Open::resume;
+  return arguments.overwrite ? RunDirectory::Open::overwrite : RunDirectory::Open::create;
+}
+
 void run_train(const TrainArguments& arguments) {
   const std::string out = arguments.out.empty() ? "runs/" + arguments.config.stem() : arguments.out;
-  using Open = RunDirectory::Open;
-  const Open how = arguments.resume      ? Open::resume
-                   : arguments.overwrite ? Open::overwrite
-                                         : Open::create;
   // The handler is set at the first question, before the first step; there is nothing to save
   // earlier.
   std::optional<StopSignals> signals;
@@ -30,7 +31,7 @@ void run_train(const TrainArguments& arguments) {
     std::call_once(asked, [&] { signals.emplace(); });
     return StopSignals::received() != 0;
   };
-  if (!train(arguments.config.load(), {out, how, arguments.quiet, stop}))
+  if (!train(arguments.config.load(), {out, how_to_open(arguments), arguments.quiet, stop}))
     throw ExitStatus{ExitStatus::kBySignal +
                      (stop() ? StopSignals::received() : SIGTERM)};  // came to another rank
 }

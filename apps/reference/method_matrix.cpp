@@ -35,6 +35,11 @@ std::vector<std::pair<std::string, MatrixCell>> row_of(const MatrixCell& base) {
   return row;
 }
 
+std::string word_for(const Verdict& verdict) {
+  if (!verdict.refusal.empty()) return "no";
+  return verdict.remarks.empty() ? "yes" : "(yes)";
+}
+
 }  // namespace
 
 Config MatrixCell::config() const {
@@ -67,10 +72,11 @@ std::string method_matrix() {
     MatrixCell base{.method = name};
     if (!judge(base).refusal.empty()) base.optimizer = "adamw";
     for (const auto& [heading, cell] : row_of(base)) {
-      const auto [refusal, remarks] = judge(cell);
-      table += fmt::format(" {:>10}", !refusal.empty() ? "no" : remarks.empty() ? "yes" : "(yes)");
-      if (!refusal.empty()) reasons += fmt::format("{}, {}: no: {}\n", name, heading, refusal);
-      for (const std::string& remark : remarks)
+      const Verdict verdict = judge(cell);
+      table += fmt::format(" {:>10}", word_for(verdict));
+      if (!verdict.refusal.empty())
+        reasons += fmt::format("{}, {}: no: {}\n", name, heading, verdict.refusal);
+      for (const std::string& remark : verdict.remarks)
         reasons += fmt::format("{}, {}: {}\n", name, heading, remark);
     }
     table += "\n";

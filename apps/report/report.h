@@ -1,4 +1,4 @@
-// A comparison of runs as a table for a terminal. Any thread.
+// A comparison of runs: a table for a terminal, and headings that a page has too. Any thread.
 #pragma once
 
 #include <span>

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "apps/report/figure_text.h"
 #include "apps/run/run_record.h"
@@ -135,9 +136,13 @@ class StepMeter {
   Children children_;
 };
 
-/// Model and data of a scale, as its configuration names them: "resnet_cifar 20", "cifar10".
-std::pair<std::string, std::string> subject_of(const TableFile& table, const TableScale& scale,
-                                               const LoadConfig& load) {
+/// Model and data of a scale, as its configuration names them.
+struct Subject {
+  std::string model;  // with its depth, if that is given: "resnet_cifar 20"
+  std::string data;
+};
+
+Subject subject_of(const TableFile& table, const TableScale& scale, const LoadConfig& load) {
   Config config = load(scale.config, overrides_of(table.dense_row(), scale));
   std::string model, data;
   int64_t depth = 0;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "apps/inference/inference.h"
@@ -20,31 +19,32 @@
 namespace wisp {
 namespace {
 
-/// The resolved value of a bound string key, without quotes.
+/// The resolved value of a string key, without quotes.
 std::string chosen(const Prepared& run, const std::string& name) {
-  const auto key = std::ranges::find(run.config().keys(), name, &ConfigKey::name);
-  return key->value.substr(1, key->value.size() - 2);
+  for (const ConfigKey& key : run.config().keys()) {
+    if (key.name == name) return key.value.substr(1, key.value.size() - 2);
+  }
+  return "";
+}
+
+std::string workers_line(const Prepared& run) {
+  const TrainOptions& options = run.options();
+  if (options.workers == 1) return "workers: 1, on " + options.device;
+  return fmt::format("workers: {} {}, on {}, method {}", options.workers,
+                     world().processes() ? "processes" : "threads", options.device,
+                     chosen(run, "compression.method"));
 }
 
 /// The first lines of the run's output, without the last newline.
 std::string opening_text(const Prepared& run, const RunFacts& facts, const std::string& directory) {
-  const TrainOptions& options = run.options();
   int64_t parameters = 0;
   for (const LayerPlan& layer : run.exchange().layers) parameters += layer.numel;
   std::string samples;
   for (const SplitFacts& part : facts.data)
     samples += fmt::format(", {} {}", part.split, part.samples);
-  const bool alone = options.workers == 1;
-  return fmt::format(
-      "model: {}, {} parameters to train\n"
-      "data: {}{}\n"
-      "workers: {}{}, on {}{}\n"
-      "run directory: {}",
-      options.model, parameters, chosen(run, "data.name"), samples, options.workers,
-      alone                 ? ""
-      : world().processes() ? " processes"
-                            : " threads",
-      options.device, alone ? "" : ", method " + chosen(run, "compression.method"), directory);
+  return fmt::format("model: {}, {} parameters to train\ndata: {}{}\n{}\nrun directory: {}",
+                     run.options().model, parameters, chosen(run, "data.name"), samples,
+                     workers_line(run), directory);
 }
 
 /// Checks model.init before anything is written. Returns a notice for each tensor it leaves as

@@ -28,7 +28,11 @@ std::string html_text(std::string_view text) {
   std::string html;
   for (size_t at = 0; at < text.size();) {
     const size_t bytes = character_bytes(text.substr(at));
-    html += bytes == 0 ? "?" : bytes == 1 ? escaped(text[at]) : std::string(text.substr(at, bytes));
+    if (bytes > 1) {
+      html += text.substr(at, bytes);
+    } else {
+      html += bytes == 1 ? escaped(text[at]) : "?";
+    }
     at += std::max<size_t>(bytes, 1);
   }
   return html;

@@ -32,14 +32,16 @@ std::string kind_of(const TracedSpan& span) {
 
 /// The spans of the middle two steps.
 std::vector<TracedSpan> middle_steps(std::span<const TracedSpan> spans) {
-  std::set<int64_t> steps;
-  for (const TracedSpan& span : spans) steps.insert(span.step);
-  while (steps.size() > 2)
-    steps.erase(steps.size() % 2 == 1 ? steps.begin() : std::prev(steps.end()));
+  std::set<int64_t> recorded;
+  for (const TracedSpan& span : spans) recorded.insert(span.step);
+  std::vector<int64_t> steps(recorded.begin(), recorded.end());
+  const size_t first = steps.empty() ? 0 : (steps.size() - 1) / 2;
   std::vector<TracedSpan> kept;
-  std::ranges::copy_if(spans, std::back_inserter(kept), [&](const TracedSpan& span) {
-    return steps.contains(span.step) && span.worker < kMostWorkers;
-  });
+  for (const TracedSpan& span : spans) {
+    const bool in =
+        span.step == steps[first] || (first + 1 < steps.size() && span.step == steps[first + 1]);
+    if (in && span.worker < kMostWorkers) kept.push_back(span);
+  }
   return kept;
 }
 

@@ -42,7 +42,7 @@ std::string bar(double done, int width) {
 }  // namespace
 
 std::string duration_text(double seconds) {
-  const auto whole = static_cast<int64_t>(std::min(std::max(seconds, 0.0), 1e9) + 0.5);
+  const auto whole = static_cast<int64_t>(std::min(std::max(seconds, 0.0), 1e15) + 0.5);
   const int64_t hours = whole / 3600, minutes = whole / 60 % 60;
   if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
   return fmt::format("{}:{:02}", minutes, whole % 60);

@@ -23,6 +23,7 @@ TEST(FigureText, ShowsSecondsMinutesAndHours) {
   EXPECT_EQ(seconds_text(3.25), "3.2 s");
   EXPECT_EQ(seconds_text(75.2), "1:15");
   EXPECT_EQ(seconds_text(7500.0), "2:05:00");
+  EXPECT_EQ(seconds_text(3.6e9), "1000000:00:00");
   EXPECT_EQ(seconds_text(std::numeric_limits<double>::quiet_NaN()), "-");
 }
 

@@ -242,7 +242,7 @@ TEST(TablePlot, WideIntervalsEndAtTheFrame) {
   EXPECT_NE(plot.find(R"(y1="400.0" y2="56.0" stroke="#3b6a8a")"), std::string::npos) << plot;
 }
 
-TEST(TablePage, HoldsPictureTableAndRemarks) {
+TEST(TableText, HoldsPictureTableAndRemarksAsAPage) {
   const std::vector<TableResult> results = two_seeds();
   const std::string page =
       to_html(text_of(kTable, kScale, results), plot_of(kTable, kScale, results));

@@ -49,6 +49,8 @@ TEST(HtmlText, EscapesMarkupAndWhatIsNotUtf8) {
   EXPECT_EQ(html_text("<a href='x'>&\"</a>"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;&lt;/a&gt;");
   EXPECT_EQ(html_text("gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
   EXPECT_EQ(html_text("a\xff\xc3"), "a??");
+  EXPECT_EQ(html_text("\xe0\x80\x80"), "???") << "an overlong form";
+  EXPECT_FALSE(html_keeps("\xe0\x80\x80"));
   EXPECT_EQ(html_text(std::string("a\0b\n", 4)), "a?b?");
 }
 

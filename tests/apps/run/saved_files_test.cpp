@@ -1,11 +1,12 @@
 // Tests of saved state that another number of workers reads.
+#include "apps/run/saved_files.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
 #include "apps/run/checkpoints.h"
-#include "apps/run/saved_files.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_run.h"

@@ -1,22 +1,26 @@
 #include "core/io/glob.h"
 
-#include <vector>
-
 namespace wisp {
 
 bool glob(std::string_view pattern, std::string_view text) {
-  std::vector<bool> fits(text.size() + 1);  // by length: whether the pattern so far matches
-  fits[0] = true;
-  for (const char c : pattern) {
-    if (c == '*') {
-      for (size_t end = 1; end < fits.size(); ++end) fits[end] = fits[end] || fits[end - 1];
-      continue;
+  size_t p = 0, t = 0;
+  size_t star = std::string_view::npos, resume = 0;  // last * and the end of its current match
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
     }
-    for (size_t end = text.size(); end > 0; --end)
-      fits[end] = fits[end - 1] && (c == '?' || c == text[end - 1]);
-    fits[0] = false;
   }
-  return fits.back();
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
 }
 
 }  // namespace wisp

@@ -7,41 +7,36 @@
 namespace wisp {
 namespace {
 
-/// Characters beyond ASCII: the range of the first byte, how many there are, the range of the
-/// second.
-struct Form {
-  int first, last;
-  size_t bytes;
-  int least_second, most_second;
-};
-
-constexpr Form kForms[] = {
-    {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf},  // below, a shorter form exists
-    {0xe1, 0xec, 3, 0x80, 0xbf}, {0xed, 0xed, 3, 0x80, 0x9f},  // above lie halves of UTF-16 pairs
-    {0xee, 0xef, 3, 0x80, 0xbf}, {0xf0, 0xf0, 4, 0x90, 0xbf},
-    {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f}};
-
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 
 }  // namespace
 
 size_t character_bytes(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (!text.empty() && byte(0) < 0x80) return 1;
-  for (const auto& [first, last, bytes, least, most] : kForms) {
-    if (text.size() < bytes || byte(0) < first || byte(0) > last) continue;
-    const bool whole = byte(1) >= least && byte(1) <= most &&
-                       std::none_of(text.begin() + 2, text.begin() + bytes, begins_character);
-    return whole ? bytes : 0;
-  }
-  return 0;
+  const auto follows = [&](size_t i) { return i < text.size() && !begins_character(text[i]); };
+  if (text.empty()) return 0;
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4 || !follows(1)) return 0;
+  if (first < 0xe0) return 2;
+  if (!follows(2)) return 0;
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;  // a shorter form exists
+  if (first == 0xed && byte(1) > 0x9f) return 0;  // half of a UTF-16 pair
+  if (first < 0xf0) return 3;
+  if (!follows(3)) return 0;
+  if (first == 0xf0 && byte(1) < 0x90) return 0;
+  if (first == 0xf4 && byte(1) > 0x8f) return 0;
+  return 4;
 }
 
 void check_utf8(std::string_view text) {
-  for (size_t at = 0, bytes; at < text.size(); at += bytes) {
-    bytes = character_bytes(text.substr(at));
+  for (size_t at = 0;;) {
+    while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
+    if (at == text.size()) return;
+    const size_t bytes = character_bytes(text.substr(at));
     WISP_CHECK(bytes > 0, "byte ", at, ", in line ",
                1 + std::count(text.begin(), text.begin() + at, '\n'), ", is no UTF-8");
+    at += bytes;
   }
 }
 

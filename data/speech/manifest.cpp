@@ -1,3 +1,5 @@
+#include "data/speech/manifest.h"
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -9,7 +11,6 @@
 #include "core/base/number.h"
 #include "core/io/input_file.h"
 #include "core/io/utf8.h"
-#include "data/speech/utterance.h"
 
 namespace wisp {
 namespace {
@@ -92,7 +93,8 @@ Fields fields_of_json(std::string_view line, const std::string& where) {
   return fields;
 }
 
-/// Whether carriage returns begin here that end a line or the text. Others are white space.
+/// Whether a line end begins here: carriage returns before a line feed or the end. Carriage returns
+/// elsewhere are white space.
 bool ends_line(std::string_view text) {
   const size_t behind = std::min(text.find_first_not_of('\r'), text.size());
   return behind > 0 && (behind == text.size() || text[behind] == '\n');

@@ -5,8 +5,9 @@
 #include "core/base/error.h"
 #include "data/examples.h"
 #include "data/order.h"
+#include "data/speech/manifest.h"
 #include "data/speech/speech_source.h"
-#include "data/speech/utterance.h"
+#include "data/speech/transcripts.h"
 
 namespace wisp {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "data/speech/audio_reader.h"
-#include "data/speech/utterance.h"
+#include "data/speech/manifest.h"
 
 namespace wisp {
 

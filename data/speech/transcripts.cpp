@@ -1,3 +1,5 @@
+#include "data/speech/transcripts.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -7,7 +9,6 @@
 #include "core/io/input_file.h"
 #include "core/io/utf8.h"
 #include "data/files_below.h"
-#include "data/speech/utterance.h"
 
 namespace wisp {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "data/speech/utterance.h"
+#include "data/speech/manifest.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,7 +1,8 @@
+#include "data/speech/manifest.h"
+
 #include <gtest/gtest.h>
 
 #include "data/speech/alphabet.h"
-#include "data/speech/utterance.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 

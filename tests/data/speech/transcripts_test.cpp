@@ -1,8 +1,9 @@
+#include "data/speech/transcripts.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "data/speech/utterance.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 

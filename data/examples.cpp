@@ -30,8 +30,15 @@ std::vector<Piece> cut(const std::vector<int64_t>& order, int64_t epoch, const D
 }  // namespace
 
 const char* name_of(Split split) {
-  constexpr const char* kNames[] = {"train", "validation", "test"};
-  return kNames[static_cast<size_t>(split)];
+  switch (split) {
+    case Split::train:
+      return "train";
+    case Split::validation:
+      return "validation";
+    case Split::test:
+      return "test";
+  }
+  return "?";
 }
 
 uint64_t Examples::digest() const {
@@ -53,8 +60,15 @@ void Deal::check(const std::string& name) const {
 }
 
 const Examples* Splits::of(Split split) const {
-  if (split == Split::train) return train.get();
-  return split == Split::validation ? validation.get() : test.get();
+  switch (split) {
+    case Split::train:
+      return train.get();
+    case Split::validation:
+      return validation.get();
+    case Split::test:
+      return test.get();
+  }
+  return nullptr;
 }
 
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,

@@ -17,7 +17,8 @@ namespace wisp {
 enum class Split { train, validation, test };
 const char* name_of(Split split);
 
-/// One worker's share of a step: piece (micro-batch · workers + rank) of workers · accumulate ones.
+/// One worker's share of a step. A step is cut into workers · accumulate pieces; piece (micro-batch
+/// · workers + rank) belongs to this worker.
 struct Deal {
   int64_t batch = 128;  // batch size over all workers: samples, or columns of a text
   int workers = 1;

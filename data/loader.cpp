@@ -1,6 +1,7 @@
 #include "data/loader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/base/error.h"
@@ -154,8 +155,9 @@ void Loader::hand_out(Slot& slot) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return slot.left == 0; });
   if (slot.failure) std::rethrow_exception(slot.failure);
-  damage_ = slot.faults;
-  std::erase(damage_, "");
+  damage_.clear();
+  std::ranges::copy_if(slot.faults, std::back_inserter(damage_),
+                       [](const std::string& fault) { return !fault.empty(); });
   damaged_ += std::ssize(damage_);
   if (!damage_.empty()) last_damage_ = damage_.back();
 }

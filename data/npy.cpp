@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -200,12 +201,12 @@ void NpyReader::read(int64_t row, T* into) {
   const int64_t numel = row_shape_.numel(), bytes = numel * size_of(dtype_);
   const bool other = dtype_ != dtype_of<T>::value;
   if (other) other_.resize(static_cast<size_t>(bytes));
-  char* target = other ? other_.data() : reinterpret_cast<char*>(into);
+  void* target = other ? static_cast<void*>(other_.data()) : into;
   in_.clear();
   in_.seekg(begin_ + row * bytes);
-  WISP_CHECK(0 <= row && row < rows_ && in_.read(target, bytes), path_, ": row ", row, " of ",
-             rows_, " cannot be read");
-  const auto* values = reinterpret_cast<const Other*>(target);
+  WISP_CHECK(0 <= row && row < rows_ && in_.read(static_cast<char*>(target), bytes), path_,
+             ": row ", row, " of ", rows_, " cannot be read");
+  const auto* values = static_cast<const Other*>(target);
   if (other)
     std::transform(values, values + numel, into, [](Other x) { return static_cast<T>(x); });
 }

@@ -3,6 +3,7 @@
 // format", versions 1.0 and 2.0. One thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <optional>
@@ -34,8 +35,8 @@ class NpyReader {
   DType dtype_ = DType::f32;
   int64_t rows_ = 0;
   Shape row_shape_;
-  int64_t begin_ = 0;        // offset of the data in the file
-  std::vector<char> other_;  // buffer for a row of another type
+  int64_t begin_ = 0;             // offset of the data in the file
+  std::vector<std::byte> other_;  // buffer for a row of another type
 };
 
 /// Adds rows to a file, which is valid at any time: its header counts a row after it was written.

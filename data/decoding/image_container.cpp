@@ -1,6 +1,7 @@
 #include "data/decoding/image_container.h"
 
 #include <array>
+#include <bit>
 #include <optional>
 
 #include "core/base/error.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/base/error.h"
 
@@ -49,6 +50,18 @@ void check_picture(int64_t height, int64_t width) {
 }
 
 }  // namespace
+
+Tensor cut_region(const void* pixels, int64_t width, const Region& region) {
+  constexpr int64_t kPixelBytes = 3;
+  Tensor part({region.height, region.width, kPixelBytes}, DType::u8);
+  const int64_t row_bytes = region.width * kPixelBytes;
+  for (int64_t y = 0; y < region.height; ++y) {
+    const int64_t first = (region.top + y) * width + region.left;
+    std::memcpy(part.raw() + y * row_bytes, static_cast<const char*>(pixels) + first * kPixelBytes,
+                static_cast<size_t>(row_bytes));
+  }
+  return part;
+}
 
 View evaluation_view(int64_t height, int64_t width, int64_t side, int64_t crop) {
   check_picture(height, width);

@@ -1,10 +1,11 @@
-// The geometry of crops: which part of a picture a model sees, and in which size. Pure functions
-// without pixels; random draws depend on (seed, epoch, sample) alone. Any thread may call.
+// The geometry of crops: which part of a picture a model sees, and in which size. Pure functions;
+// random draws depend on (seed, epoch, sample) alone. Any thread may call.
 #pragma once
 
 #include <cstdint>
 
 #include "core/random.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 
@@ -20,6 +21,9 @@ struct Region {
   }
   bool operator==(const Region&) const = default;
 };
+
+/// A copy of a region, (H, W, 3) u8, of RGB pixels in rows of `width`.
+Tensor cut_region(const void* pixels, int64_t width, const Region& region);
 
 /// A part of a picture, scaled, of which a window is kept.
 struct View {

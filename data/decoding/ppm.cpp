@@ -1,7 +1,6 @@
 #include "data/decoding/ppm.h"
 
 #include <charconv>
-#include <cstring>
 
 #include "core/base/error.h"
 
@@ -53,17 +52,6 @@ PpmHeader read_ppm_header(std::string_view bytes) {
   WISP_CHECK(std::ssize(rest) == wanted, "the PPM has ", rest.size(), " bytes of pixels, expected ",
              wanted, " for ", header.height, " x ", header.width);
   return header;
-}
-
-Tensor cut_region(const void* pixels, int64_t width, const Region& region) {
-  Tensor part({region.height, region.width, kChannels}, DType::u8);
-  const int64_t row_bytes = region.width * kChannels;
-  for (int64_t y = 0; y < region.height; ++y) {
-    const int64_t first = (region.top + y) * width + region.left;
-    std::memcpy(part.raw() + y * row_bytes, static_cast<const char*>(pixels) + first * kChannels,
-                static_cast<size_t>(row_bytes));
-  }
-  return part;
 }
 
 Tensor decode_ppm(std::string_view bytes, const Region& region) {

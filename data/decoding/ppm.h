@@ -23,9 +23,8 @@ bool is_ppm(std::string_view bytes);
 /// Reads the header as encode_ppm() writes it. Throws Error for another form, for an extent of 0 or
 /// above 10^6, and for a file of another length. Source: Netpbm's ppm(5), P6 with 8 bits.
 PpmHeader read_ppm_header(std::string_view bytes);
-/// A copy of a region, (H, W, 3) u8, of RGB pixels in rows of `width`.
-Tensor cut_region(const void* pixels, int64_t width, const Region& region);
-/// The pixels of a region, (H, W, 3) u8. Throws Error like read_ppm_header() and for one outside.
+/// The pixels of a region, (H, W, 3) u8. Throws Error like read_ppm_header(), and for a region
+/// outside of the picture.
 Tensor decode_ppm(std::string_view bytes, const Region& region);
 
 }  // namespace wisp

@@ -18,6 +18,7 @@ double triangle(double x) {
   return x < 1 ? 1 - x : 0;
 }
 
+/// Keys' cubic with a = -1/2.
 double cubic(double x) {
   constexpr double a = -0.5;
   x = std::abs(x);

@@ -12,7 +12,8 @@ namespace wisp {
 std::string find_cifar10(const std::string& path);
 
 /// Reads a split from the folder with the six files, each of exactly `records_per_file` records.
-/// Throws Error for a missing file, another size (says both), and a label above 9 (says its place).
+/// Throws Error for a missing file, for a file of another size (with both sizes), and for a label
+/// above 9 (with file and record).
 ImageSet read_cifar10(const std::string& folder, Split split, int64_t records_per_file = 10000);
 
 }  // namespace wisp

@@ -45,8 +45,8 @@ std::string PhotoPipeline::train(const Photo& photo, const SampleKey& key, std::
   const DecodedImage image = look(photo, view, options_);
   rand_augment(image.pixels, options_.changes, key);
   jitter_colours(image.pixels, options_.jitter, key);
-  const bool heads = key.philox().bits(kFlipIndex) >> 31 != 0;  // of a coin
-  const Window window{.mirror = options_.flip && heads};
+  const bool mirror = options_.flip && key.philox().bits(kFlipIndex) >> 31 != 0;
+  const Window window{.mirror = mirror};
   if (options_.lighting > 0) {
     normalizer_.write(image.pixels, window, out, lighting_noise(options_.lighting, key));
   } else {

@@ -21,7 +21,8 @@ namespace wisp {
 bool has_shards(const std::string& folder);
 /// The names of the classes in the folder's index. Throws Error with the path for a damaged index.
 std::vector<std::string> classes_of_shards(const std::string& folder);
-/// The line about their content that the shards' writer was given. Throws Error likewise.
+/// The line about their content that the shards' writer was given. Throws Error like
+/// classes_of_shards().
 std::string origin_of_shards(const std::string& folder);
 
 /// The photos of shards. Takes the bytes of a photo's name and 36 more. Any thread may read.

@@ -25,7 +25,8 @@ class Alphabet {
   const std::vector<std::string>& names() const { return names_; }
 
   /// The labels of a text. White space counts as one space, and is dropped at both ends. An ASCII
-  /// letter that it has in the other case only is read as that. Throws Error, naming all others.
+  /// letter that it has in the other case only is read as that. Throws Error that names each
+  /// character outside the alphabet.
   std::vector<int32_t> labels(std::string_view text) const;
 
  private:

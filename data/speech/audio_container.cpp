@@ -1,6 +1,8 @@
 #include "data/speech/audio_container.h"
 
+#include <bit>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 
 #include "core/base/error.h"

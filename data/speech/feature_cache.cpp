@@ -52,7 +52,8 @@ std::string text_of(const timespec& time) {
   return fmt::format("{}.{:09}", time.tv_sec, time.tv_nsec);
 }
 
-/// A copy may have the same size and modification time, but nobody can set the time of a change.
+/// The state has the time of the last change, which nobody can set; a copy may keep size and
+/// modification time.
 Sound sound_of(const std::string& audio) {
   std::error_code failure;
   const fs::path path = fs::canonical(audio, failure);

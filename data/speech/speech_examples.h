@@ -44,7 +44,8 @@ class SpeechExamples final : public Examples {
   /// Throws FeatureCacheError.
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
   Origin origin(int64_t sample) const override;
-  /// A hash of names, lengths, labels and noises; not of the sound, which batches read.
+  /// A hash of names, lengths, labels and noises. It leaves out the sound, which is read when a
+  /// batch is prepared.
   uint64_t digest() const override;
 
  private:

@@ -21,7 +21,8 @@ class SpeechSource : public DataSource {
   Splits open(DType compute) const override;
 
  protected:
-  /// The utterances of a split, or none. Throws Error for data that is missing or damaged.
+  /// The utterances of a split; none if there is no such split. Throws Error for data that is
+  /// missing or damaged.
   virtual FoundUtterances utterances(Split split) const = 0;
 
  private:

@@ -30,7 +30,8 @@ std::vector<Utterances> steps_of_size(const Utterances& sorted, int64_t size) {
 }
 
 /// Cuts utterances, sorted by falling length, into steps of at most `budget` frames, each utterance
-/// padded to the step's first. A last step of fewer than `least` joins the one before it.
+/// padded to the step's first. A last step of fewer than `least` utterances joins the step before
+/// it.
 std::vector<Utterances> steps_of_frames(const Utterances& sorted, std::span<const int64_t> frames,
                                         int64_t budget, int64_t least) {
   std::vector<Utterances> steps;

@@ -61,8 +61,12 @@ LstmLm::LstmLm(const LstmLmOptions& options, const Facts& facts) : options_(opti
     const RnnOptions layer{.cell = options.cell, .index = i, .init_range = options.init_range};
     child("rnn", layers_.emplace_back(options.units, options.units, layer));
   }
-  child("decoder", options.tied ? decoder_.emplace(encoder_->weight(), bias)
-                                : decoder_.emplace(options.units, facts.classes, weight, bias));
+  if (options.tied) {
+    decoder_.emplace(encoder_->weight(), bias);
+  } else {
+    decoder_.emplace(options.units, facts.classes, weight, bias);
+  }
+  child("decoder", *decoder_);
 }
 
 std::vector<Shape> LstmLm::carried() const {

@@ -15,13 +15,12 @@ struct Relu {
 
 struct ClippedRelu {
   double bound;
-  template <class W>
-  WISP_HD W of(W x) const {
-    return x < 0 ? W(0) : x > W(bound) ? W(bound) : x;
+  WISP_HD auto of(auto x) const {
+    const auto most = static_cast<decltype(x)>(bound);
+    return x < 0 ? 0 : x > most ? most : x;
   }
-  template <class W>
-  WISP_HD W gradient(W y, W dy) const {
-    return y > 0 && y < W(bound) ? dy : W(0);
+  WISP_HD auto gradient(auto y, auto dy) const {
+    return y > 0 && y < static_cast<decltype(y)>(bound) ? dy : 0;
   }
 };
 

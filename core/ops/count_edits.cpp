@@ -49,9 +49,8 @@ struct SameWords {
   }
 };
 
-/// Word edits, words, label edits, labels, blanks and frames.
 struct Counts {
-  static constexpr int64_t kNumbers = 6;
+  enum { kWordEdits, kWords, kLabelEdits, kLabels, kBlanks, kFrames, kNumbers };
   int64_t number[kNumbers];
 };
 
@@ -87,10 +86,15 @@ struct CountEdits {
     }
     said.find_words(space);
     heard.find_words(space);
-    counts[n] = {{edit_distance(heard.words, said.words, SameWords{heard, said, space}, row),
-                  said.words,
-                  edit_distance(heard.labels, said.labels, SameLabels{heard, said}, row),
-                  said.labels, blanks, t}};
+    int64_t* number = counts[n].number;
+    number[Counts::kWordEdits] =
+        edit_distance(heard.words, said.words, SameWords{heard, said, space}, row);
+    number[Counts::kWords] = said.words;
+    number[Counts::kLabelEdits] =
+        edit_distance(heard.labels, said.labels, SameLabels{heard, said}, row);
+    number[Counts::kLabels] = said.labels;
+    number[Counts::kBlanks] = blanks;
+    number[Counts::kFrames] = t;
   }
   WISP_HD int32_t likeliest(const T* x) const {
     int32_t best = 0;

@@ -2,8 +2,13 @@
 // batch. Any thread may use them.
 #pragma once
 
+#include <vector>
+
+#include "core/base/error.h"
 #include "core/elementary.h"
 #include "core/loops/parallel.h"
+#include "core/rnn.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 
@@ -11,6 +16,21 @@ namespace wisp {
 inline void check_wide(const char* op, const Tensor& logits) {
   WISP_CHECK(logits.dtype() == wide_of(logits.dtype()), op, ": logits are ",
              name_of(logits.dtype()), ", expected f32 or f64: widen() what the last layer reads");
+}
+
+/// Throws Error unless the logits and labels are those of ctc_loss().
+inline void check_sequences(const char* op, const Tensor& logits, const std::vector<int64_t>& rows,
+                            const Tensor& labels) {
+  check_rows(op, rows);
+  const int64_t total = RnnSpec{.rows = rows}.total_rows();
+  const Shape& shape = logits.shape();
+  WISP_CHECK(shape.rank() == 2 && shape[0] == total && shape[1] > 0, op, ": logits are ", shape,
+             ", expected (", total, ", C)");
+  check_wide(op, logits);
+  WISP_CHECK(labels.defined() && labels.shape().rank() == 2 && labels.shape()[0] == rows.front() &&
+                 labels.dtype() == DType::i32,
+             op, ": labels are ", labels.shape(), " ", name_of(labels.dtype()), ", expected (",
+             rows.front(), ", L) i32");
 }
 
 /// Throws Error unless the sums of a metric have the shape, and are f64.

@@ -17,10 +17,6 @@ struct PackedRows {
   WISP_HD int64_t row(int64_t t, int64_t n) const { return first[t] + n; }
 };
 
-/// Throws Error unless the logits and labels are those of ctc_loss().
-void check_sequences(const char* op, const Tensor& logits, const std::vector<int64_t>& rows,
-                     const Tensor& labels);
-
 /// The table PackedRows::first on the device. `rows` holds the number of sequences that reach each
 /// position.
 Tensor first_rows(Context& context, const std::vector<int64_t>& rows);

@@ -1,32 +1,52 @@
 #include "core/tensor/dtype.h"
 
-#include <iterator>
-
 namespace wisp {
-namespace {
 
-struct TypeFacts {
-  const char* name;
-  int64_t bytes;
-};
-constexpr TypeFacts kTypes[] = {{"f32", 4}, {"f64", 8}, {"f16", 2}, {"bf16", 2},  // as in DType
-                                {"i32", 4}, {"i64", 8}, {"u8", 1},  {"u32", 4}};
-
-const TypeFacts& facts_of(const char* what, DType dtype) {
-  const auto index = static_cast<size_t>(dtype);
-  WISP_CHECK(index < std::size(kTypes), what, ": not a dtype");
-  return kTypes[index];
+int64_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+    case DType::i64:
+      return 8;
+    case DType::f32:
+    case DType::i32:
+    case DType::u32:
+      return 4;
+    case DType::f16:
+    case DType::bf16:
+      return 2;
+    case DType::u8:
+      return 1;
+  }
+  throw Error("size_of: not a dtype");
 }
 
-}  // namespace
-
-int64_t size_of(DType dtype) { return facts_of("size_of", dtype).bytes; }
-
-const char* name_of(DType dtype) { return facts_of("name_of", dtype).name; }
+const char* name_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    case DType::f16:
+      return "f16";
+    case DType::bf16:
+      return "bf16";
+    case DType::i32:
+      return "i32";
+    case DType::i64:
+      return "i64";
+    case DType::u8:
+      return "u8";
+    case DType::u32:
+      return "u32";
+  }
+  throw Error("name_of: not a dtype");
+}
 
 DType dtype_named(const std::string& name) {
-  for (size_t index = 0; index < std::size(kTypes); ++index)
-    if (name == kTypes[index].name) return static_cast<DType>(index);
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64,
+                            DType::u8, DType::u32}) {
+    if (name == name_of(dtype)) return dtype;
+  }
   throw Error(
       concat("unknown dtype '", name, "', expected f32, f64, f16, bf16, i32, i64, u8 or u32"));
 }

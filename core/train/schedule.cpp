@@ -11,23 +11,23 @@
 namespace wisp {
 namespace {
 
-/// Numbers that a key may have, and their name in messages.
-struct Range {
+/// Numbers that a key may have, and their text in messages.
+struct Allowed {
   bool (*holds)(double);
-  const char* name;
+  const char* text;
 };
-constexpr Range kPositive{[](double value) { return value > 0.0; }, "more than 0"};
-constexpr Range kNotNegative{[](double value) { return value >= 0.0; }, "0 or more"};
-constexpr Range kOneOrMore{[](double value) { return value >= 1.0; }, "1 or more"};
-constexpr Range kUpToOne{[](double value) { return value >= 0.0 && value <= 1.0; }, "0 to 1"};
+constexpr Allowed kPositive{[](double value) { return value > 0.0; }, "more than 0"};
+constexpr Allowed kNotNegative{[](double value) { return value >= 0.0; }, "0 or more"};
+constexpr Allowed kOneOrMore{[](double value) { return value >= 1.0; }, "1 or more"};
+constexpr Allowed kUpToOne{[](double value) { return value >= 0.0 && value <= 1.0; }, "0 to 1"};
 
-/// Binds the number "schedule.NAME". Throws Error unless it is in the range.
+/// Binds the number "schedule.NAME". Throws Error unless it is allowed.
 template <class T>
 T number(Config& config, const std::string& name, T value, const char* meaning,
-         const Range& range) {
+         const Allowed& allowed) {
   const std::string key = "schedule." + name;
   config.bind(key, value, meaning);
-  config.expect(range.holds(static_cast<double>(value)), key, value, range.name);
+  config.expect(allowed.holds(static_cast<double>(value)), key, value, allowed.text);
   return value;
 }
 
@@ -96,7 +96,7 @@ std::unique_ptr<Schedule> make_cosine(Config&, double epochs) {
 std::unique_ptr<Schedule> make_one_cycle(Config& config, double epochs) {
   const double peak =
       number(config, "pct_start", 0.3, "share of the run until the peak, in (0, 1)",
-             Range{[](double value) { return value > 0.0 && value < 1.0; }, "0 < share < 1"});
+             Allowed{[](double value) { return value > 0.0 && value < 1.0; }, "0 < share < 1"});
   const double start = 1.0 / number(config, "div_factor", 25.0,
                                     "rate at the peak / rate at the start, 1 or more", kOneOrMore);
   const double end = start / number(config, "final_div_factor", 1e4,
@@ -114,14 +114,14 @@ std::unique_ptr<Schedule> make_plateau(Config& config, double) {
   PlateauOptions options;
   options.factor =
       number(config, "factor", options.factor, "factor of the rate at each change, in (0, 1)",
-             Range{[](double value) { return value > 0.0 && value < 1.0; }, "0 < factor < 1"});
+             Allowed{[](double value) { return value > 0.0 && value < 1.0; }, "0 < factor < 1"});
   options.patience = number(
       config, "patience", options.patience,
       "number of evaluations in a row tolerated without a better loss, 0 or more", kNotNegative);
   options.threshold =
       number(config, "threshold", options.threshold,
              "relative improvement on the best loss above which a loss is better, in [0, 1)",
-             Range{[](double value) { return value >= 0.0 && value < 1.0; }, "0 <= share < 1"});
+             Allowed{[](double value) { return value >= 0.0 && value < 1.0; }, "0 <= share < 1"});
   options.min_factor = number(config, "min_factor", options.min_factor,
                               "lowest factor of the rate, in [0, 1]", kUpToOne);
   return std::make_unique<Schedule>(Schedule{.plateau = options});

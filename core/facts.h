@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 

@@ -1,10 +1,11 @@
-// Batch normalisation with the residual and the ReLU after it, and the backend's object for it
-// (core/backend.h).
+// Batch normalisation with the residual and the ReLU after it, the backend's object for it
+// (core/backend.h), and the arithmetic that all backends share.
 #pragma once
 
 #include <cmath>
 
 #include "core/autograd.h"
+#include "core/base/host_device.h"
 
 namespace wisp {
 

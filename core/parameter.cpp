@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "core/backend.h"
+#include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/copy.h"
 #include "core/loops/parallel.h"

@@ -2,6 +2,7 @@
 // are for training. A twentieth each follows for validation and test.
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <iterator>
 #include <map>
 #include <set>

@@ -9,6 +9,7 @@
 #include "core/base/edit_distance.h"
 #include "core/base/error.h"
 #include "core/io/config_tree.h"
+#include "core/io/toml_node.h"
 #include "core/io/toml_text.h"
 
 namespace wisp {

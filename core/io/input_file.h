@@ -1,5 +1,4 @@
-// Files for reading: a file that is read from any place, and functions that read whole files. Any
-// thread.
+// Reading of files: whole, or from any place. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +36,7 @@ std::string read_to_end(const std::string& path);
 /// path, like read_to_end() and check_utf8(), and for a zero byte.
 std::string read_utf8(const std::string& path);
 
+/// A file that is read from any place. Any thread may read.
 class RandomAccessFile {
  public:
   /// Throws Error with the path and the system's message if the file cannot be opened.

@@ -1,4 +1,4 @@
-// Conversions of a parsed TOML document's nodes. Only core/io/config_tree.h includes this
+// Conversions of a parsed TOML document's nodes. Only config.cpp and config_tree.h include this
 // header, because toml++ is slow to compile. Any thread.
 #pragma once
 

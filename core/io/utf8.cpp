@@ -13,17 +13,17 @@ bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0x
 
 size_t character_bytes(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto follows = [&](size_t i) { return i < text.size() && !begins_character(text[i]); };
+  const auto follows = [&](size_t i) { return !begins_character(text[i]); };
   if (text.empty()) return 0;
   const unsigned char first = byte(0);
   if (first < 0x80) return 1;
-  if (first < 0xc2 || first > 0xf4 || !follows(1)) return 0;
+  if (first < 0xc2 || first > 0xf4 || text.size() < 2 || !follows(1)) return 0;
   if (first < 0xe0) return 2;
-  if (!follows(2)) return 0;
+  if (text.size() < 3 || !follows(2)) return 0;
   if (first == 0xe0 && byte(1) < 0xa0) return 0;  // a shorter form exists
   if (first == 0xed && byte(1) > 0x9f) return 0;  // half of a UTF-16 pair
   if (first < 0xf0) return 3;
-  if (!follows(3)) return 0;
+  if (text.size() < 4 || !follows(3)) return 0;
   if (first == 0xf0 && byte(1) < 0x90) return 0;
   if (first == 0xf4 && byte(1) > 0x8f) return 0;
   return 4;

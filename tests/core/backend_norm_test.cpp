@@ -171,7 +171,7 @@ TEST(Backend, BatchNormIsExactFarFromZero) {
         Side(library), [&](Side& side) { return normalise(side, spec, false, 1000.0); }, kNmse);
 }
 
-TEST(Backend, UnwantedGradientsOfBatchNormMayBeNull) {
+TEST(Backend, UnwantedGradientsOfBatchNormMayHaveNoTensor) {
   const BatchNormSpec spec{.rows = 10, .channels = 3, .relu = true, .residual = true};
   const Tensor x = random({10, 3}, DType::f32, 1);
   const Tensor channel = random({3}, DType::f32, 2);

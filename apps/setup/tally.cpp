@@ -15,6 +15,11 @@ struct AddLoss {
   WISP_HD void operator()() const { *sum += static_cast<double>(*loss); }
 };
 
+struct Clear {
+  double* value;
+  WISP_HD void operator()() const { *value = 0.0; }
+};
+
 }  // namespace
 
 TallyValues& TallyValues::operator+=(const TallyValues& other) {
@@ -38,6 +43,8 @@ Tally::Tally(Context& context, const Model& model)
       model_(model),
       step_loss_(context.zeros({1}, DType::f64)),
       sums_(context, {1 + std::ssize(model.metrics()), 2}, DType::f64) {}
+
+void Tally::begin_step() { run_once(context_.stream, Clear{step_loss_.data<double>()}); }
 
 void Tally::add(const Step& step, const Batch& batch) {
   const Tensor& loss = step.loss.value();

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "core/copy.h"
 #include "core/device_words.h"
 #include "core/io/saved_state.h"
 #include "models/model.h"
@@ -36,7 +35,7 @@ class Tally {
  public:
   Tally(Context& context, const Model& model);
   /// Begins a step of one or more micro-batches.
-  void begin_step() { clear(context_.stream, step_loss_); }
+  void begin_step();
   /// Adds a batch: its loss, weighted as in add_mean(), and its metrics.
   void add(const Step& step, const Batch& batch);
   /// (1) f64: sum of the losses since begin_step(), including non-finite ones.

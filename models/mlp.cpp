@@ -1,5 +1,7 @@
 #include "models/mlp.h"
 
+#include <string>
+
 namespace wisp {
 
 Mlp::Mlp(const MlpOptions& options, const Facts& facts)

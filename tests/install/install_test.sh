@@ -25,7 +25,8 @@ mv "$work/first" "$prefix"
 
 wisp=$prefix/bin/wisp
 "$wisp" config "$prefix/share/wisp/configs/cifar10_resnet20.toml" workers=2 >/dev/null
-(cd / && "$wisp" table) | grep -q "^| dgc-cifar10 " || fail "the installed program does not find its tables"
+# Read to its end: a reader that leaves at the first match makes the program fail.
+[[ $(cd / && "$wisp" table) == *$'\n| dgc-cifar10 '* ]] || fail "the installed program does not find its tables"
 for completion in bash-completion/completions/wisp zsh/site-functions/_wisp fish/vendor_completions.d/wisp.fish; do
   [[ $("$wisp" completion "${completion%%[-/]*}") == "$(<"$prefix/share/$completion")" ]] ||
     fail "the installed $completion is not the program's"

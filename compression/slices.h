@@ -61,12 +61,14 @@ int64_t sum_of_slices(const UnitSpec& spec, const Of& of) {
   return sum;
 }
 
+/// to[i] = 0.
 template <class T>
 struct ZeroAll {
   T* to;
   WISP_HD void operator()(int64_t i) const { to[i] = T{}; }
 };
 
+/// to[i] = from[i].
 template <class T>
 struct CopyAll {
   const T* from;

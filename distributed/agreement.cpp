@@ -93,7 +93,7 @@ std::string who_has_what(const std::vector<Value>& values) {
   return text;
 }
 
-/// What ranks tell of their texts before the texts.
+/// Hash and size of a rank's text. Ranks exchange them first, and the texts only if these differ.
 struct Digest {
   uint64_t hash = 0;
   int64_t bytes = 0;

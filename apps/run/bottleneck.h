@@ -21,12 +21,13 @@ struct StepTimes {
   double step_ms() const { return loader_ms + compute_ms + wait_ms; }
 };
 
-/// The members of StepTimes with their names in files, in that order.
+/// The members of StepTimes with their names in files, in the files' order.
 inline constexpr std::pair<const char*, double StepTimes::*> kStepTimes[] = {
     {"loader_ms", &StepTimes::loader_ms}, {"compute_ms", &StepTimes::compute_ms},
     {"encode_ms", &StepTimes::encode_ms}, {"wait_ms", &StepTimes::wait_ms},
     {"wire_ms", &StepTimes::wire_ms},     {"decode_ms", &StepTimes::decode_ms}};
 
+/// The times of one step of this worker.
 StepTimes times_of(const StepReport& report);
 
 enum class Part { loader, compute, encode, wire, decode, workers };

@@ -31,7 +31,7 @@ struct LowRankOptions {
   static LowRankOptions bind(Config& config, const CompressorSetup& setup);
 };
 
-/// What both methods share: all but the rounds and their order of steps.
+/// The base of PowerSGD and ACP-SGD: everything but the rounds and the order of their steps.
 class LowRank : public Compressor {
  public:
   /// `method` is for messages. `exchanges`: how many times a step sends both P and Q. Throws Error

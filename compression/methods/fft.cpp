@@ -75,10 +75,9 @@ struct FftScratch {
 /// A slice in the arena, or the zeros behind a field, for kernels. Of zeros, begin and end are
 /// field positions, not arena indices.
 struct PieceRow : RangeRow {
-  int64_t x;        // index of its first among the numbers
-  double scale;     // holds an f32
-  int64_t padding;  // 1: zeros behind the field, else 0; no bool, which would leave padding in the
-                    // row
+  int64_t x;      // index of its first among the numbers
+  double scale;   // holds an f32
+  int64_t zeros;  // 1: zeros behind the field, else 0; int64_t, because a row has no padding
 
   /// body(arena index, index among the numbers) for each element of an item.
   template <class Body>
@@ -96,7 +95,7 @@ struct Gather {
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const PieceRow row = table.row_of(item);
     const auto scale = static_cast<float>(row.scale);
-    if (row.padding != 0) {
+    if (row.zeros != 0) {
       row.each(team, item, [&](int64_t, int64_t to) { x[to] = 0.0f; });
     } else {
       row.each(team, item, [&](int64_t i, int64_t to) { x[to] = scale * source.take(i); });
@@ -225,8 +224,8 @@ class FftCode final : public Code {
         const Field& field = *group.field[i];
         const int64_t size = group.size[i];
         const double scale = forward ? forward_scale(size) : inverse_scale(size);
-        const auto put_piece = [&](const RangeRow& range, int64_t x, bool padding) {
-          put({range, x, static_cast<float>(scale), padding}, range.chunks());
+        const auto put_piece = [&](const RangeRow& range, int64_t x, bool zeros) {
+          put({range, x, static_cast<float>(scale), zeros}, range.chunks());
         };
         each_slice(field, [&](const Slice& slice, int64_t position) {
           put_piece({slice.offset, slice.offset + slice.numel}, number + position, false);

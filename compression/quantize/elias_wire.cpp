@@ -114,6 +114,7 @@ struct CopyChunk {
   }
 };
 
+/// Decodes each chunk into its slice of the arena. A malformed chunk causes a complaint.
 struct DecodeSlices {
   struct Shared {};
   const uint32_t* end;  // ends of all chunks
@@ -121,7 +122,7 @@ struct DecodeSlices {
   int64_t before;       // bytes of the payload before the stream
   const std::byte* in;
   int64_t bytes;
-  const float* scales;
+  const float* scales;  // of each chunk if grouped, else of each field
   bool grouped, add;
   int levels;
   int64_t run;

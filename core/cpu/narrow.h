@@ -1,5 +1,5 @@
-// Tasks on tensors of f32 or bf16, the types of the CPU's own loops. Called by the
-// stream's thread.
+// Tasks on tensors of f32 or bf16, the types of the CPU's own loops. Called by the stream's
+// thread.
 #pragma once
 
 #include "core/device/stream.h"
@@ -7,8 +7,7 @@
 
 namespace wisp {
 
-/// Submits loop(T{}), where T is the element type of `like`; f64 must have been handled
-/// before.
+/// Submits loop(T{}), where T is the element type of `like`; f64 must have been handled before.
 template <class Loop>
 void submit_narrow(const Stream& stream, const Tensor& like, Loop loop) {
   if (like.dtype() == DType::bf16) return stream.submit([loop] { loop(BFloat16{}); });

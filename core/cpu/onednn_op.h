@@ -57,9 +57,10 @@ class OnednnOp {
     dnnl::memory caller, library;
     bool differs = false;
   };
+  /// An operand that is read.
   struct Input : Operand {
-    Reorder change;      // if it differs
-    int64_t offset = 0;  // of the primitive's copy of it in the workspace
+    Reorder change;      // to the primitive's layout, if that differs
+    int64_t offset = 0;  // of the reordered copy in the workspace
   };
 
   Operand operand(const Edge& edge);

@@ -30,7 +30,8 @@ size_t character_bytes(std::string_view text) {
 }
 
 void check_utf8(std::string_view text) {
-  for (size_t at = 0;;) {
+  size_t at = 0;
+  while (true) {
     while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
     if (at == text.size()) return;
     const size_t bytes = character_bytes(text.substr(at));

@@ -22,8 +22,7 @@ class PhotoSet {
   virtual const std::string& folder() const = 0;
   /// The photo's path below the folder: "n01440764/n01440764_18.JPEG". Unique in the set.
   virtual std::string name(int64_t photo) const = 0;
-  /// The file's bytes, in `buffer` or in the set's memory. Throws Error without the photo's
-  /// name.
+  /// The file's bytes, in `buffer` or in the set's memory. Throws Error without the photo's name.
   virtual std::string_view bytes(int64_t photo, std::string& buffer) const = 0;
   /// A hash of the photos and their order. By default of names and classes, without reading bytes.
   virtual uint64_t digest() const {

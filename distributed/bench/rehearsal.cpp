@@ -112,7 +112,9 @@ void Rehearsal::step(StepInfo info) {
         if (index + 1 < rounds()) encode_all(index + 1);
         scheduler.decoded();
         break;
-      default:
+      case Action::Kind::advance:
+      case Action::Kind::wait:
+      case Action::Kind::done:
         throw Error("a rehearsal waits, and nothing travels in it");
     }
   }

@@ -114,8 +114,8 @@ Traffic traffic_of(const Call& call, int rank, int workers);
 
 /// each_run() visits a rank's share of a reduction, in runs that are contiguous on every rank:
 /// visit(addresses by rank, elements). each_mail() visits each slice that a rank receives in
-/// another collective, unless it is sent from the same memory: visit(from, to). With two
-/// lists it visits the slices between two ranks.
+/// another collective, unless it is sent from the same memory: visit(from, to). With two lists it
+/// visits the slices between two ranks.
 using VisitRun = std::function<void(std::span<std::byte* const>, int64_t)>;
 void each_run(std::span<const Call> calls, int rank, const VisitRun& visit);
 using VisitMail = std::function<void(const ConstBytes&, const Bytes&)>;

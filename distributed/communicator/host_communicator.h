@@ -24,7 +24,7 @@ class HostCommunicator : public Communicator {
   }
   PendingPtr barrier() final { return count(barrier_call(size())); }
 
-  int64_t bytes_sent() const final { return bytes_sent_; }
+  int64_t bytes_sent() const override { return bytes_sent_; }
 
  protected:
   /// The ranks that pass this rank's colour; all ranks call it together. `latest` is the latest

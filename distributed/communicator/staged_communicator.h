@@ -20,6 +20,7 @@ class StagedCommunicator final : public HostCommunicator {
 
   const Roster& roster() const override { return host_.roster(); }
   std::unique_ptr<Communicator> split(int colour) override;
+  int64_t bytes_sent() const override { return host_.bytes_sent(); }
   void abort(const std::string& cause) override { host_.abort(cause); }
   std::string hear_failure() override { return host_.hear_failure(); }
   void on_progress(std::function<void()> notify) override { host_.on_progress(std::move(notify)); }

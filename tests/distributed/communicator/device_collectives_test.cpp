@@ -145,7 +145,9 @@ TEST_F(DeviceTest, StagedGroupsAreNotMadeDuringACollective) {
     EXPECT_EQ(error_of([&] { site.comm().split(0); }),
               "split: a collective is still under way, wait() for it first");
     pending->wait();
+    const int64_t before = site.comm().bytes_sent();
     EXPECT_EQ(site.comm().split(0)->size(), kWorkers);
+    EXPECT_GT(site.comm().bytes_sent(), before) << "colours are exchanged";
   });
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
@@ -115,14 +113,23 @@ std::vector<std::string> gather(Communicator& communicator, const std::string& o
   return texts;
 }
 
+/// Every name that some rank has, in order of first appearance.
+std::vector<std::string> names_of(std::span<const std::vector<NamedValue>> ranks) {
+  std::vector<std::string> names;
+  for (const std::vector<NamedValue>& values : ranks) {
+    for (const NamedValue& value : values) {
+      if (std::ranges::count(names, value.name) == 0) names.push_back(value.name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string disagreement(std::span<const std::vector<NamedValue>> ranks) {
   std::string lines;
   size_t left = 0;
-  std::set<std::string> names;
-  for (const auto& [name, value] : std::views::join(ranks)) {
-    if (!names.insert(name).second) continue;
+  for (const std::string& name : names_of(ranks)) {
     std::vector<Value> values;
     for (const std::vector<NamedValue>& of_rank : ranks) values.push_back(find(of_rank, name));
     if (std::ranges::count(values, values.front()) == std::ssize(values)) continue;

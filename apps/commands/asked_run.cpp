@@ -36,9 +36,9 @@ void AskedRun::add_to(CLI::App& command, const std::string& read) {
 
 std::unique_ptr<Inference> AskedRun::open() {
   if (reads_files_) {
-    const auto keys = std::ranges::stable_partition(files, std::not_fn(changes_a_key));
-    overrides.assign(keys.begin(), keys.end());
-    files.erase(keys.begin(), keys.end());
+    const auto keys = std::stable_partition(files.begin(), files.end(), std::not_fn(changes_a_key));
+    overrides.assign(keys, files.end());
+    files.erase(keys, files.end());
     WISP_CHECK(!files.empty(), "no file is named, only keys to change: ", overrides.front());
   }
   auto model = std::make_unique<Inference>(path, overrides, checkpoint);

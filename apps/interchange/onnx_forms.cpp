@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <ranges>
 #include <utility>
 
 #include "core/tensor/channel_order.h"
@@ -249,9 +248,11 @@ const std::map<std::string, Form>& known_forms() {
 void OnnxForms::add(const TracedOp& op) {
   const std::map<std::string, Form>& forms = known_forms();
   const auto form = forms.find(op.name);
-  if (form == forms.end())
-    throw Error(fmt::format("onnx: there is no form for the op {}; there is one for {}", op.name,
-                            fmt::join(std::views::keys(forms), ", ")));
+  if (form == forms.end()) {
+    std::string known;
+    for (const auto& [name, ignored] : forms) known += (known.empty() ? "" : ", ") + name;
+    throw Error("onnx: there is no form for the op " + op.name + "; there is one for " + known);
+  }
   names_[op.output] = form->second(*this, op);
 }
 

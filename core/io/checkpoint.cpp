@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <ranges>
 
 #include "core/base/number.h"
 #include "core/io/checksum.h"
@@ -132,8 +131,9 @@ CheckpointReader::CheckpointReader(std::string path, Checksums checksums) : file
 }
 
 std::vector<std::string> CheckpointReader::names() const {
-  const auto names = std::views::keys(header_.tensors);
-  return {names.begin(), names.end()};
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : header_.tensors) names.push_back(name);
+  return names;
 }
 
 const SafetensorsEntry& CheckpointReader::entry(const std::string& name) const {

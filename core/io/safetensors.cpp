@@ -23,18 +23,18 @@ struct Watch {
   int extents = 0;
 
   bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    using enum Json::parse_event_t;
-    if (event == object_start) {
+    using Event = Json::parse_event_t;
+    if (event == Event::object_start) {
       WISP_CHECK(depth <= 1, "the header is nested too deeply");
       if (depth == 1) fields.clear();
-    } else if (event == array_start) {
+    } else if (event == Event::array_start) {
       WISP_CHECK(depth == 2, "the header has a list where none belongs");
       extents = 0;
-    } else if (event == key) {
+    } else if (event == Event::key) {
       const auto& name = parsed.get_ref<const std::string&>();
       const bool is_new = (depth == 1 ? names : fields).insert(name).second;
       WISP_CHECK(is_new, "the header names ", name, " twice");
-    } else if (event == value && depth >= 3) {
+    } else if (event == Event::value && depth >= 3) {
       WISP_CHECK(++extents <= kMaxExtents, "the header has a list of more than ", kMaxExtents,
                  " numbers");
     }

@@ -97,7 +97,7 @@ Tensor FeatureCache::find(const std::string& audio, const Shape& shape,
   Tensor features = kept(entry, state, shape);
   if (features.defined()) return features;
   features = make();
-  change([&] {
+  change([&, state = state] {
     CheckpointWriter writer;
     writer.add(kFeatures, features);
     writer.metadata(kSound, state);

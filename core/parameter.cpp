@@ -35,7 +35,7 @@ struct RoundWeights {
 
 std::vector<Parameter*> arena_order(std::vector<Parameter*> parameters) {
   std::ranges::reverse(parameters);
-  std::ranges::stable_partition(parameters, std::not_fn(&Parameter::frozen));
+  std::stable_partition(parameters.begin(), parameters.end(), std::not_fn(&Parameter::frozen));
   return parameters;
 }
 

@@ -7,6 +7,7 @@
 #include "apps/speech/arpa.h"
 #include "apps/speech/ngram_training.h"
 #include "core/io/input_file.h"
+#include "data/text/vocabulary.h"
 
 namespace wisp {
 namespace {
@@ -16,8 +17,13 @@ struct LmArguments {
   int32_t order = 3;
 };
 
+/// A file's text. Says if lines have the end that language models of Wisp read.
 std::string read(const std::string& path) {
-  return naming(path, [&] { return read_utf8(path); });
+  const std::string text = naming(path, [&] { return read_utf8(path); });
+  if (const int64_t ends = written_ends(text).at_line_ends; ends > 0)
+    fmt::print(stderr, "wisp: {}: {} lines end with the word {}, which is read as their end\n",
+               path, ends, Vocabulary::kEnd);
+  return text;
 }
 
 void print_counts(const std::string& file, const std::vector<int64_t>& counts) {

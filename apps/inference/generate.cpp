@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "core/base/error.h"
@@ -60,8 +61,9 @@ void check(const GenerateOptions& options) {
 
 Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
   naming("the prompt", [&] { check_utf8(text); });
-  std::vector<std::string_view> words = words_of(text);
-  if (!words.empty() && !text.ends_with('\n')) words.pop_back();  // the words end within a line
+  const size_t lines = text.rfind('\n') + 1;  // the bytes of its whole lines
+  std::vector<std::string_view> words = words_of(text.substr(0, lines));
+  std::ranges::copy(split_words(text.substr(lines)), std::back_inserter(words));
   Prompt prompt;
   bool known = words.empty();
   for (const std::string_view word : words) {

@@ -23,6 +23,7 @@ void each_sentence(std::string_view text, const Visit& visit) {
     const std::string_view line = take_line(text);
     WISP_CHECK(line.find('\0') == line.npos, "line ", number, " has a byte of zero, expected text");
     std::vector<std::string_view> words = split_words(line);
+    if (!words.empty() && words.back() == Vocabulary::kEnd) words.pop_back();  // the line's end
     for (std::string_view& word : words) {
       word = NgramModel::known_as(word);
       WISP_CHECK(word != NgramModel::kBegin && word != NgramModel::kEnd, "line ", number,

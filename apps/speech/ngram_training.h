@@ -14,7 +14,8 @@ namespace wisp {
 /// once and twice; 0.5 if none is counted once. Below the highest order an n-gram's count is the
 /// number of different words before it, unless it begins a sentence. Single words are interpolated
 /// with 1 / V, where V includes </s> and <unk>; so unknown words have a probability too. A literal
-/// <unk> or <UNK> in the text counts as the word <unk>. After each state the probabilities of all
+/// <unk> or <UNK> in the text counts as the word <unk>; <eos> as a line's last word is the line's
+/// end. After each state the probabilities of all
 /// words except <s> sum to 1. Throws Error as check_utf8(), for a text without words, for <s> or
 /// </s> in it, zero bytes, and words above 4 KiB. Source: Kneser and Ney 1995, in the interpolated
 /// form of Chen and Goodman 1999 (not their modified one, whose three discounts need n-grams

@@ -40,12 +40,29 @@ Facts TextSource::facts() const {
 Splits TextSource::open(DType) const {
   const std::string train = text(Split::train);
   const Vocabulary known = vocabulary(train);
+  Splits splits;
+  WrittenEnds written;
   const auto examples = [&](Split split, const std::string& text) {
+    const auto [at_line_ends, elsewhere] = written_ends(text);
+    written.at_line_ends += at_line_ends;
+    written.elsewhere += elsewhere;
     return std::make_unique<TextExamples>(concat(name(), " ", name_of(split)), known.numbers(text),
                                           known.size(), window_);
   };
-  return {examples(Split::train, train), examples(Split::validation, text(Split::validation)),
-          examples(Split::test, text(Split::test))};
+  splits.train = examples(Split::train, train);
+  splits.validation = examples(Split::validation, text(Split::validation));
+  splits.test = examples(Split::test, text(Split::test));
+  if (written.at_line_ends > 0)
+    splits.notices.push_back(concat(name(), ": ", written.at_line_ends, " lines end with the word ",
+                                    Vocabulary::kEnd, ", which is not added to them again"));
+  if (written.elsewhere > 0)
+    splits.notices.push_back(concat(name(), ": the word ", Vocabulary::kEnd, " is ",
+                                    written.elsewhere,
+                                    " times within lines, beside the one at each line end"));
+  if (const std::string_view mark = closing_mark(train); !mark.empty())
+    splits.notices.push_back(concat(name(), ": all lines end with the word ", mark, ", and ",
+                                    Vocabulary::kEnd, " follows it; the perplexity counts both"));
+  return splits;
 }
 
 }  // namespace wisp

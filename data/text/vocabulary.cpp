@@ -9,12 +9,15 @@
 namespace wisp {
 namespace {
 
-/// Calls visit(word) for each word of a text, and visit(kEnd) at each line end.
+/// Calls visit(word) for each word of a text, and visit(kEnd) at each line end, unless the line's
+/// last word is that already.
 template <class Visit>
 void each_word(std::string_view text, const Visit& visit) {
   while (!text.empty()) {
-    for (const std::string_view word : split_words(take_line(text))) visit(word);
-    visit(std::string_view(Vocabulary::kEnd));
+    const std::vector<std::string_view> words = split_words(take_line(text));
+    for (const std::string_view word : words) visit(word);
+    if (words.empty() || words.back() != Vocabulary::kEnd)
+      visit(std::string_view(Vocabulary::kEnd));
   }
 }
 
@@ -24,6 +27,34 @@ std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   each_word(text, [&](std::string_view word) { words.push_back(word); });
   return words;
+}
+
+WrittenEnds written_ends(std::string_view text) {
+  WrittenEnds ends;
+  if (text.find(Vocabulary::kEnd) == text.npos) return ends;
+  while (!text.empty()) {
+    const std::vector<std::string_view> words = split_words(take_line(text));
+    if (words.empty()) continue;
+    const bool at_end = words.back() == Vocabulary::kEnd;
+    ends.at_line_ends += at_end;
+    ends.elsewhere += std::ranges::count(words, Vocabulary::kEnd) - at_end;
+  }
+  return ends;
+}
+
+std::string_view closing_mark(std::string_view text) {
+  std::string_view mark;
+  while (!text.empty()) {
+    const std::vector<std::string_view> words = split_words(take_line(text));
+    if (words.empty()) continue;
+    const std::string_view word = words.back();
+    const bool is_mark = word.size() > 2 && ((word.front() == '<' && word.back() == '>') ||
+                                             (word.front() == '[' && word.back() == ']'));
+    if (!is_mark || words.size() == 1 || word == Vocabulary::kEnd) return {};
+    if (!mark.empty() && word != mark) return {};
+    mark = word;
+  }
+  return mark;
 }
 
 Vocabulary Vocabulary::of(std::string_view text, int64_t most) {

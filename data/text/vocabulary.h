@@ -9,7 +9,8 @@
 
 namespace wisp {
 
-/// Words are separated by white space. Each line ends with the word "<eos>".
+/// Words are separated by white space. Each line ends with the word "<eos>": one that is written
+/// out at a line's end is that word.
 class Vocabulary {
  public:
   static constexpr const char* kUnknown = "<unk>";
@@ -37,5 +38,15 @@ class Vocabulary {
 
 /// The words of a text in order, with kEnd for each line end, as views of `text` or of kEnd.
 std::vector<std::string_view> words_of(std::string_view text);
+
+/// How often kEnd is written out in a text: as the last word of a line, and elsewhere.
+struct WrittenEnds {
+  int64_t at_line_ends = 0, elsewhere = 0;
+};
+WrittenEnds written_ends(std::string_view text);
+
+/// The word in angle or square brackets, other than kEnd, that closes all lines with words: "</s>".
+/// Empty if there is none.
+std::string_view closing_mark(std::string_view text);
 
 }  // namespace wisp

@@ -122,6 +122,9 @@ TEST_F(Generate, APromptIsNumberedByTheRunsVocabulary) {
   EXPECT_EQ(Prompt::of("one  one", known).tokens, (Tokens{one, one})) << "the line goes on";
   EXPECT_EQ(Prompt::of("one\n", known).tokens, (Tokens{one, end}));
   EXPECT_EQ(Prompt::of("one\none", known).tokens, (Tokens{one, end, one}));
+  EXPECT_EQ(Prompt::of("one <eos>", known).tokens, (Tokens{one, end}));
+  EXPECT_EQ(Prompt::of("one <eos>\n", known).tokens, (Tokens{one, end})) << "not twice";
+  EXPECT_EQ(Prompt::of("one <eos>\n one", known).tokens, (Tokens{one, end, one}));
   const Prompt some = Prompt::of("one zwei drei zwei <unk>", known);
   EXPECT_EQ(some.tokens, (Tokens{one, unknown, unknown, unknown, unknown}));
   EXPECT_EQ(some.unknown, (std::vector<std::string>{"zwei", "drei"}));

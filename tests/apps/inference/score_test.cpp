@@ -42,6 +42,13 @@ TEST_F(Scores, AreThoseOfAnEvaluationInOneColumn) {
   EXPECT_EQ(found.known_perplexity(), found.perplexity());
 }
 
+TEST_F(Scores, CountAWrittenEndOfALineOnce) {
+  const Score plain = scored("one two\nfive six\n"),
+              written = scored("one two <eos>\nfive six <eos>");
+  EXPECT_EQ(written.words, plain.words);
+  EXPECT_EQ(written.nats, plain.nats);
+}
+
 TEST_F(Scores, DoNotDependOnTheWindow) {
   const double expected = scored(tiny_lines(9)).nats;
   for (const char* window : {"1", "5", "1000"})

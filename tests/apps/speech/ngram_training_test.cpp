@@ -46,6 +46,14 @@ TEST(NgramTraining, IsInterpolatedKneserNeyByHand) {
   EXPECT_NEAR(score.known_perplexity(), std::exp(-known / 2), 1e-5);
 }
 
+TEST(NgramTraining, AWrittenEndOfALineIsItsEnd) {
+  const NgramModel plain = train_ngrams("a b\na c\n", 2),
+                   written = train_ngrams("a b <eos>\n<eos>\na c <eos> \r\n", 2);
+  EXPECT_EQ(written.counts(), plain.counts());
+  EXPECT_FALSE(written.words().has("<eos>"));
+  EXPECT_EQ(score_ngrams(plain, "a d <eos>\n").nats, score_ngrams(plain, "a d\n").nats);
+}
+
 /// Lines of up to six of nine words; low numbers are the most frequent.
 std::string drawn_text(int64_t lines) {
   const Philox random(5, 0, 0);

@@ -88,6 +88,42 @@ TEST_F(TextSources, AByteOrderMarkIsNoPartOfAWord) {
             (std::vector<std::string>{"<eos>", "a", "b", "<unk>"}));
 }
 
+TEST_F(TextSources, AWrittenEndOfALineIsNotRepeated) {
+  std::string plain, written, marked;
+  for (int i = 0; i < 40; ++i) {
+    const std::string line = "line " + std::to_string(i % 7);
+    plain += line + "\n";
+    written += line + (i % 2 ? " <eos>\n" : " <eos> \r\n");
+    marked += line + " </s>\n";
+  }
+  const auto open = [&](const std::string& text) {
+    return source("text", dir_.write("text", text))->open(DType::f32);
+  };
+  const Splits expected = open(plain), found = open(written);
+  for (const Split split : {Split::train, Split::validation, Split::test})
+    EXPECT_EQ(found.of(split)->digest(), expected.of(split)->digest()) << name_of(split);
+  EXPECT_TRUE(expected.notices.empty());
+  EXPECT_EQ(found.notices,
+            std::vector<std::string>{
+                "text: 40 lines end with the word <eos>, which is not added to them again"});
+  EXPECT_EQ(open("<eos> " + plain).notices,
+            std::vector<std::string>{"text: the word <eos> is 1 times within lines, beside the one "
+                                     "at each line end"});
+  EXPECT_EQ(open(marked).notices,
+            std::vector<std::string>{"text: all lines end with the word </s>, and <eos> follows "
+                                     "it; the perplexity counts both"});
+}
+
+TEST_F(TextSources, AWrittenEndIsNotRepeatedInCorpora) {
+  write_ptb(" a b <unk> b \n a b c \n");
+  const uint64_t expected = source("ptb", dir_ / "")->open(DType::f32).train->digest();
+  EXPECT_TRUE(source("ptb", dir_ / "")->open(DType::f32).notices.empty());
+  write_ptb(" a b <unk> b <eos>\n a b c <eos>\n");
+  const Splits splits = source("ptb", dir_ / "")->open(DType::f32);
+  EXPECT_EQ(splits.train->digest(), expected);
+  EXPECT_EQ(splits.notices.size(), 1u);
+}
+
 TEST_F(TextSources, RefuseWhatCannotBeRead) {
   EXPECT_EQ(
       error_of([&] { source("wikitext2", dir_ / "")->facts(); }),

@@ -25,6 +25,31 @@ TEST(Vocabulary, KeepsTheMostFrequentAndTheUnknown) {
   EXPECT_EQ(Vocabulary::of("a <unk>\n").words(), (Words{"<eos>", "<unk>", "a"}));
 }
 
+TEST(Vocabulary, AWrittenEndOfALineIsItsEnd) {
+  const std::string plain = "a b\nb\n\na\n", written = "a b <eos>\nb <eos> \r\n<eos>\na\t<eos>";
+  const Vocabulary known = Vocabulary::of(plain);
+  EXPECT_EQ(Vocabulary::of(written).words(), known.words());
+  EXPECT_EQ(known.numbers(written), known.numbers(plain));
+  EXPECT_EQ(words_of(written), words_of(plain));
+  EXPECT_EQ(words_of("<eos> a <eos> <eos>\nb<eos>"),
+            (std::vector<std::string_view>{"<eos>", "a", "<eos>", "<eos>", "b<eos>", "<eos>"}))
+      << "only the last one is the line's end";
+  EXPECT_EQ(error_of([] { Vocabulary::of("<eos>\n<eos>"); }), "there is no word");
+}
+
+TEST(Vocabulary, WrittenEndsAreCounted) {
+  const WrittenEnds ends = written_ends("a <eos>\n<eos> b <eos> c\n\n<eos>\nb<eos>\n");
+  EXPECT_EQ(ends.at_line_ends, 2);
+  EXPECT_EQ(ends.elsewhere, 2);
+}
+
+TEST(Vocabulary, AMarkThatClosesAllLinesIsFound) {
+  EXPECT_EQ(closing_mark("a </s>\n\nb c </s> \n"), "</s>");
+  EXPECT_EQ(closing_mark("a [EOS]\nb [EOS]"), "[EOS]");
+  for (const char* none : {"", "a .\nb .\n", "a </s>\nb\n", "a <1>\nb <2>\n", "a <eos>\n", "<a>"})
+    EXPECT_EQ(closing_mark(none), "") << none;
+}
+
 TEST(Vocabulary, WordsAreAnyUtf8) {
   const Vocabulary known = Vocabulary::of("naïve naïve 日本 😀\n");
   EXPECT_EQ(known.number("naïve"), 0);

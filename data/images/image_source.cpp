@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/io/checksum.h"
+#include "data/absent_classes.h"
 #include "data/images/holdout.h"
 #include "data/images/resident_images.h"
 
@@ -68,6 +69,11 @@ Splits ImageSource::open(DType compute) const {
     train = std::move(parts.train);
     splits.validation = examples(std::move(parts.validation), false);
   }
+  train.check();
+  std::vector<bool> seen(static_cast<size_t>(train.classes));
+  for (int64_t i = 0; i < train.count(); ++i)
+    seen[static_cast<size_t>(train.labels.data<int32_t>()[i])] = true;
+  note_absent(splits.notices, train.name, "classes", "training image", seen, names());
   splits.train = examples(std::move(train), augment_);
   splits.test = examples(load(Split::test), false);
   return splits;

@@ -39,6 +39,8 @@ class SpeechExamples final : public Examples {
                  const SpeechOptions& options, AudioAugment augment);
 
   int64_t count() const override { return static_cast<int64_t>(utterances_.size()); }
+  /// The labels of each utterance's text.
+  const std::vector<std::vector<int32_t>>& labels() const { return labels_; }
   std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override;
   void shape(const Piece& piece, Batch& batch) const override;
   /// Throws FeatureCacheError.

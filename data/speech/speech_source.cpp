@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "data/absent_classes.h"
 #include "data/speech/audio_reader.h"
 #include "data/speech/manifest.h"
 
@@ -86,7 +87,7 @@ Splits SpeechSource::open(DType compute) const {
     for (const Utterance& sound : read_manifest(noise_, Texts::ignored))
       noises.push_back(reader.read(sound.audio));
   Splits splits;
-  const auto examples = [&](Split split, AudioAugment augment) -> std::unique_ptr<Examples> {
+  const auto examples = [&](Split split, AudioAugment augment) -> std::unique_ptr<SpeechExamples> {
     auto [all, notices] = utterances(split);
     for (std::string& notice : notices)
       if (std::ranges::count(splits.notices, notice) == 0)
@@ -96,7 +97,15 @@ Splits SpeechSource::open(DType compute) const {
     return std::make_unique<SpeechExamples>(concat(name_, " ", name_of(split)), std::move(all),
                                             alphabet, options, std::move(augment));
   };
-  splits.train = examples(Split::train, AudioAugment(augment_, std::move(noises)));
+  std::unique_ptr<SpeechExamples> train =
+      examples(Split::train, AudioAugment(augment_, std::move(noises)));
+  std::vector<bool> seen(alphabet.names().size());
+  seen[0] = true;  // the blank
+  for (const std::vector<int32_t>& labels : train->labels())
+    for (const int32_t label : labels) seen[static_cast<size_t>(label)] = true;
+  note_absent(splits.notices, concat(name_, " ", name_of(Split::train)), "labels of data.alphabet",
+              "training text", seen, alphabet.names());
+  splits.train = std::move(train);
   splits.validation = examples(Split::validation, AudioAugment({}));
   splits.test = examples(Split::test, AudioAugment({}));
   return splits;

@@ -85,9 +85,27 @@ TEST_F(SpeechCorpora, TellOnceWhatTheyPassOver) {
   const Splits splits =
       source("an4", {"data.path=" + dir_.path(), "data.validation=1"})->open(DType::f32);
   EXPECT_EQ(splits.notices,
-            std::vector<std::string>{
+            (std::vector<std::string>{
                 dir_ / "an4/wav/an4_clstk" +
-                ": 1 sounds without a transcript were skipped, such as fa/fa-3.wav"});
+                    ": 1 sounds without a transcript were skipped, such as fa/fa-3.wav",
+                "an4 train: 25 of 29 labels of data.alphabet have no training text: ', A, B, C, D, "
+                "…"}));
+}
+
+TEST_F(SpeechCorpora, TellWhichLabelsNeverOccur) {
+  const auto notices = [&](const std::string& alphabet) {
+    return source("an4", {"data.path=" + dir_.path(), "data.alphabet=" + alphabet})
+        ->open(DType::f32)
+        .notices;
+  };
+  EXPECT_EQ(notices("YESNO"), std::vector<std::string>{"an4 train: 2 of 6 labels of data.alphabet "
+                                                       "have no training text: N, O"});
+  EXPECT_TRUE(source("speech", {"data.train=" + dir_.write("list.csv",
+                                                           "audio,text\nan4/wav/"
+                                                           "an4_clstk/fa/fa-1.wav,no\n"),
+                                "data.test=" + (dir_ / "list.csv"), "data.alphabet=NO"})
+                  ->open(DType::f32)
+                  .notices.empty());
 }
 
 TEST_F(SpeechCorpora, ManifestsAreCorporaOfOnesOwn) {

@@ -130,7 +130,7 @@ std::string exchange_json(const ExchangePlan& plan, int workers) {
                               {"bytes_most", phase.bytes_most},
                               {"bytes_dense", phase.bytes_dense}});
   json["remarks"] = plan.remarks;
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace wisp

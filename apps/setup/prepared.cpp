@@ -1,5 +1,7 @@
 #include "apps/setup/prepared.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -7,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/io/glob.h"
 #include "core/io/input_file.h"
+#include "core/io/utf8.h"
 #include "core/train/freeze.h"
 
 namespace wisp {
@@ -32,6 +35,25 @@ Facts facts_of(const Config& config, const TrainOptions& options, const DataSour
   return facts;
 }
 
+/// Throws Error for a name that a run's files, which are JSON, could not hold.
+void check_names(const char* kind, const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i)
+    WISP_CHECK(is_utf8(names[i]), "the name of ", kind, " ", i, ", ", fmt::format("{:?}", names[i]),
+               ", is no UTF-8");
+}
+
+void check_names(const Facts& facts, const std::vector<Metric>& metrics,
+                 std::span<const Segment> segments) {
+  std::vector<std::string> inputs, others = {facts.work}, parameters;
+  for (const Feed& feed : facts.inputs) inputs.push_back(feed.name);
+  for (const Metric& metric : metrics) others.push_back(metric.name);
+  for (const Segment& segment : segments) parameters.push_back(segment.name);
+  check_names("class", facts.names);
+  check_names("input", inputs);
+  check_names("the unit of work or metric", others);
+  check_names("parameter", parameters);
+}
+
 void check_record(const Config& config, const RecordOptions& record,
                   std::span<const Segment> segments) {
   const bool any = std::ranges::any_of(
@@ -55,6 +77,7 @@ Prepared::Prepared(Config config)
   const std::vector<Parameter*> parameters = model->parameters();
   freeze(config_, parameters);
   const std::vector<Segment> segments = describe(parameters);
+  check_names(facts_, metrics_, segments);
   const Methods methods = choose_methods(config_, options_, segments);
   exchange_ = plan_exchange(methods, options_, segments);
   check_record(config_, options_.record, segments);

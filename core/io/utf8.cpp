@@ -9,6 +9,17 @@ namespace {
 
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 
+/// The number of bytes before the first one that is not valid UTF-8.
+size_t valid_bytes(std::string_view text) {
+  size_t at = 0;
+  while (true) {
+    while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
+    const size_t bytes = character_bytes(text.substr(at));
+    if (bytes == 0) return at;
+    at += bytes;
+  }
+}
+
 }  // namespace
 
 size_t character_bytes(std::string_view text) {
@@ -30,16 +41,12 @@ size_t character_bytes(std::string_view text) {
 }
 
 void check_utf8(std::string_view text) {
-  size_t at = 0;
-  while (true) {
-    while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
-    if (at == text.size()) return;
-    const size_t bytes = character_bytes(text.substr(at));
-    WISP_CHECK(bytes > 0, "byte ", at, ", in line ",
-               1 + std::count(text.begin(), text.begin() + at, '\n'), ", is no UTF-8");
-    at += bytes;
-  }
+  const size_t at = valid_bytes(text);
+  WISP_CHECK(at == text.size(), "byte ", at, ", in line ",
+             1 + std::count(text.begin(), text.begin() + at, '\n'), ", is no UTF-8");
 }
+
+bool is_utf8(std::string_view text) { return valid_bytes(text) == text.size(); }
 
 size_t count_characters(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(text, begins_character));

@@ -10,6 +10,9 @@ namespace wisp {
 /// Throws Error with the place of the first byte that is not valid UTF-8.
 void check_utf8(std::string_view text);
 
+/// Whether a text is valid UTF-8.
+bool is_utf8(std::string_view text);
+
 /// The bytes of the character that a text begins with; 0 if it begins with none. Source: The
 /// Unicode Standard, table 3-7.
 size_t character_bytes(std::string_view text);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -21,19 +22,20 @@ class Walk {
     const fs::path canonical = fs::canonical(folder, failure);
     check(failure, folder);
     if (std::find(open_.begin(), open_.end(), canonical) != open_.end())
-      return circles.push_back(folder);
+      return skipped.add("links to a folder above them", folder);
     open_.push_back(canonical);
     for (const fs::path& path : entries_of(folder)) visit(path);
     open_.pop_back();
   }
 
-  std::vector<fs::path> files, copies, circles, dangling;
+  std::vector<fs::path> files;
+  Skipped skipped;
 
  private:
   void visit(const fs::path& path) {
+    if (skipped.by_name(path)) return;
     const fs::file_type type = type_behind_links(path);
-    if (type == fs::file_type::not_found) return dangling.push_back(path);
-    if (path.filename().string().starts_with("._")) return copies.push_back(path);
+    if (type == fs::file_type::not_found) return skipped.add("links to nothing", path);
     if (type == fs::file_type::regular) return files.push_back(path);
     if (type == fs::file_type::directory) enter(path);
   }
@@ -62,14 +64,6 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return paths;
 }
 
-void note_skipped(std::vector<std::string>& notices, const std::string& folder,
-                  const std::string& what, const std::vector<fs::path>& paths) {
-  if (paths.empty()) return;
-  const fs::path first = *std::min_element(paths.begin(), paths.end());
-  notices.push_back(concat(folder, ": ", paths.size(), " ", what, " were skipped, such as ",
-                           first.lexically_relative(folder).string()));
-}
-
 FilesBelow files_below(const std::string& folder) {
   std::error_code failure;
   const fs::file_type type = fs::status(folder, failure).type();
@@ -78,11 +72,7 @@ FilesBelow files_below(const std::string& folder) {
   Walk walk;
   walk.enter(folder);
   std::sort(walk.files.begin(), walk.files.end());
-  FilesBelow below{std::move(walk.files), {}};
-  note_skipped(below.notices, folder, "links to nothing", walk.dangling);
-  note_skipped(below.notices, folder, "links to a folder above them", walk.circles);
-  note_skipped(below.notices, folder, "files of macOS (._…)", walk.copies);
-  return below;
+  return {std::move(walk.files), std::move(walk.skipped)};
 }
 
 }  // namespace wisp

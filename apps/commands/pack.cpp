@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "apps/commands/commands.h"
 #include "apps/commands/stop_signals.h"
@@ -64,12 +65,20 @@ void run_pack(const PackArguments& arguments) {
   const StopSignals signals;
   const PhotoLayout layout = find_layout(arguments.photos);
   const std::vector<std::string> classes = classes_of(layout.train);
-  const bool parts = !layout.test.empty();
-  const FoundPhotos train = find_photos(layout.train, "", classes);
-  const FoundPhotos test = parts ? find_photos(layout.test, layout.list, classes) : FoundPhotos{};
+  for (const std::string& notice : layout.notices) fmt::print("{}\n", notice);
+  struct Part {
+    FoundPhotos photos;
+    const char* folder;  // in `out`, as find_layout() names it
+  };
+  std::vector<Part> parts = {{find_photos({layout.train}, classes), "/train"}};
+  const bool validates = !layout.validation.path.empty();
+  if (validates) parts.push_back({find_photos(layout.validation, classes), "/val"});
+  if (!layout.test.path.empty())
+    parts.push_back({find_photos(layout.test, classes), validates ? "/test" : "/val"});
+  if (parts.size() == 1) parts[0].folder = "";
   // the training set last: without it, a folder is not taken for a data set
-  if (parts) pack(test, classes, arguments.out + "/val", options);
-  pack(train, classes, parts ? arguments.out + "/train" : arguments.out, options);
+  std::ranges::reverse(parts);
+  for (const auto& [photos, folder] : parts) pack(photos, classes, arguments.out + folder, options);
 }
 
 }  // namespace
@@ -80,7 +89,7 @@ void add_pack(CLI::App& program) {
   PackOptions& options = arguments.options;
   command
       .add_option("photos", arguments.photos,
-                  "folder with a folder for each class, or with train and val of these")
+                  "folder with a folder for each class, or with train, val and test of these")
       ->required()
       ->check(CLI::ExistingDirectory);
   command.add_option("out", arguments.out, "folder of the shards, to give as data.path")

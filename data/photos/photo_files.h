@@ -1,4 +1,4 @@
-// Photos in files: in a folder for each class, or in one with a list of their classes. Any thread.
+// Photos in files, in a folder for each class. Any thread.
 #pragma once
 
 #include <memory>
@@ -36,23 +36,18 @@ struct FoundPhotos {
   std::vector<std::string> notices;
 };
 
-/// The names of the folders in `folder`, sorted as bytes, without hidden ones. Throws Error if the
-/// folder cannot be read, or a link in it not followed. A link to nothing is left out.
+/// The names of the folders in `folder`, sorted as bytes, without what is_skipped() by its name.
+/// Throws Error if the folder cannot be read, or a link in it not followed. A link to nothing is
+/// left out.
 std::vector<std::string> folders_in(const std::string& folder);
-/// The classes: folders_in(). Throws Error also if there are none.
+/// The classes: folders_in(). Throws Error also if there are none, or if a name is no UTF-8.
 std::vector<std::string> class_folders(const std::string& folder);
 
 /// The photos in a folder for each class, sorted by class and path: torchvision's ImageFolder.
 /// Files in folders of a class belong to it; a notice says so if all do. Files of other endings
-/// than .jpg, .jpeg, .png and .webp are passed over. A class may have no photos. Throws Error for a
-/// folder that is no class, and if there are no photos at all.
+/// than .jpg, .jpeg, .png and .webp are passed over, and so is what files_below() skips. A class
+/// may have no photos. Throws Error for a folder that is no class, and if there are no photos at
+/// all.
 FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::string>& classes);
-
-/// The photos of one folder that a list names, in the list's order. A line has a file's name and
-/// its class: a number, or a class folder's name. Kaggle's ILSVRC list (LOC_val_solution.csv) is
-/// read too; its names lack ".JPEG". Throws Error with file and line for another line, an unknown
-/// class, a file that is not there, and a file that is listed twice.
-FoundPhotos photos_by_list(const std::string& folder, const std::string& list,
-                           const std::vector<std::string>& classes);
 
 }  // namespace wisp

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/io/input_file.h"
+#include "data/absent_classes.h"
 #include "data/data_source.h"
 #include "data/images/holdout.h"
 #include "data/photos/photo_examples.h"
@@ -29,12 +31,28 @@ std::shared_ptr<const PhotoSet> take_out(std::shared_ptr<const PhotoSet>& photos
   return out;
 }
 
+/// Notes classes whose names differ only in the case of ASCII letters.
+void note_equal_but_case(const std::vector<std::string>& classes, const std::string& folder,
+                         std::vector<std::string>& notices) {
+  std::map<std::string, std::string> by_lower;
+  for (const std::string& name : classes) {
+    std::string lower = name;
+    std::ranges::transform(lower, lower.begin(), [](char c) {
+      return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    const auto [other, added] = by_lower.emplace(lower, name);
+    if (!added)
+      notices.push_back(concat(folder, ": the classes ", other->second, " and ", name,
+                               " differ only in the case of letters"));
+  }
+}
+
 class PhotoSource final : public DataSource {
  public:
   explicit PhotoSource(Config& config) {
     config.bind("data.path", path_,
-                "folder with a folder of photos for each class, with train and val of these, or "
-                "with shards");
+                "folder with a folder of photos for each class, with train, val and test of these, "
+                "or with shards");
     config.bind_least("data.size", options_.size, 1,
                       "height and width of a model's images, in pixels");
     config.bind_least(
@@ -101,9 +119,9 @@ class PhotoSource final : public DataSource {
   Splits open(DType compute) const override {
     const PhotoLayout layout = find_layout(path_);
     const std::vector<std::string> classes = classes_of(layout.train);
-    Splits splits;
-    const auto find = [&](const std::string& folder, const std::string& list) {
-      const FoundPhotos found = find_photos(folder, list, classes);
+    Splits splits{.notices = layout.notices};
+    const auto find = [&](const PhotoFolder& folder) {
+      const FoundPhotos found = find_photos(folder, classes);
       splits.notices.insert(splits.notices.end(), found.notices.begin(), found.notices.end());
       return found.photos;
     };
@@ -112,14 +130,14 @@ class PhotoSource final : public DataSource {
         order_.block,
         ", but neighbours in class folders are of one class; wisp pack makes shards, in which "
         "they are mixed");
-    std::shared_ptr<const PhotoSet> train = find(layout.train, ""), test;
-    if (layout.test.empty()) {
+    std::shared_ptr<const PhotoSet> train = find({layout.train}), test;
+    if (layout.test.path.empty()) {
       const int64_t count = std::max<int64_t>(train->count() / kTestShare, 1);
       test = take_out(train, count, layout.train);
       splits.notices.push_back(
           concat(layout.train, ": no test set; ", count, " photos are held out as one"));
     } else {
-      test = find(layout.test, layout.list);
+      test = find(layout.test);
     }
     const auto examples = [&](const std::string& name, std::shared_ptr<const PhotoSet> photos,
                               bool training) {
@@ -127,20 +145,31 @@ class PhotoSource final : public DataSource {
           name, std::move(photos), options_, imagenet_normalization(), compute,
           PhotoUse{.training = training, .most_bad = max_bad_, .order = order_});
     };
-    if (validation_ > 0) {
+    if (const std::string& folder = layout.validation.path; !folder.empty()) {
+      WISP_CHECK(validation_ == 0, "data.validation is ", validation_, ", but ", folder,
+                 " is the validation split, expected 0");
+      splits.validation = examples(folder, find(layout.validation), false);
+    } else if (validation_ > 0) {
       WISP_CHECK(validation_ < train->count(), layout.train, ": data.validation is ", validation_,
                  " of ", train->count(), " training samples, expected fewer");
       splits.validation = examples(layout.train + ", held out for validation",
                                    take_out(train, validation_, layout.train), false);
     }
+    std::vector<bool> seen(classes.size());
+    for (int64_t i = 0; i < train->count(); ++i) seen[static_cast<size_t>(train->label(i))] = true;
+    note_absent(splits.notices, layout.train, "classes", "training photo", seen, classes);
+    note_equal_but_case(classes, layout.train, splits.notices);
     splits.train = examples(layout.train, train, augment_);
-    splits.test =
-        examples(layout.test.empty() ? layout.train + ", held out as the test set" : layout.test,
-                 test, false);
+    splits.test = examples(
+        layout.test.path.empty() ? layout.train + ", held out as the test set" : layout.test.path,
+        test, false);
     return splits;
   }
 
   int64_t held_out() const override { return validation_; }
+  bool has_validation() const override {
+    return validation_ > 0 || !find_layout(path_).validation.path.empty();
+  }
 
  private:
   std::string path_;

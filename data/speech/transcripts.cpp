@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <set>
 #include <string_view>
-#include <utility>
 
 #include "core/io/input_file.h"
 #include "core/io/utf8.h"
@@ -29,7 +28,7 @@ std::string audio_of(const fs::path& folder, const std::string& id, const std::s
 
 FoundUtterances read_transcripts(const std::string& folder) {
   FilesBelow below = files_below(folder);
-  FoundUtterances found{{}, std::move(below.notices)};
+  FoundUtterances found;
   std::set<std::string> ids;
   std::set<fs::path> heard;  // paths of audio without extensions
   for (const fs::path& file : below.files) {
@@ -56,11 +55,12 @@ FoundUtterances read_transcripts(const std::string& folder) {
   }
   WISP_CHECK(!found.utterances.empty(), folder,
              ": no utterances, expected files *.trans.txt in it");
-  std::erase_if(below.files, [&](const fs::path& file) {
+  for (const fs::path& file : below.files) {
     const bool is_sound = std::ranges::count(kSounds, file.extension().string()) > 0;
-    return !is_sound || heard.contains(file.parent_path() / file.stem());
-  });
-  note_skipped(found.notices, folder, "sounds without a transcript", below.files);
+    if (is_sound && !heard.contains(file.parent_path() / file.stem()))
+      below.skipped.add("sounds without a transcript", file);
+  }
+  found.notices = below.skipped.notices(folder);
   return found;
 }
 

@@ -29,7 +29,7 @@ TEST(FilesBelow, AreReachedThroughLinks) {
   for (const std::string& folder : {dir / "corpus", dir / "corpus/"}) {
     const FilesBelow below = files_below(folder);
     EXPECT_EQ(names(below, folder), (std::vector<std::string>{"a/deep/3", "b/1", "b/2"}));
-    EXPECT_TRUE(below.notices.empty());
+    EXPECT_TRUE(below.skipped.notices(folder).empty());
   }
 }
 
@@ -44,11 +44,31 @@ TEST(FilesBelow, TellWhatWasPassedOver) {
   const std::string folder = dir / "corpus";
   const FilesBelow below = files_below(folder);
   EXPECT_EQ(names(below, folder), std::vector<std::string>{"a/1"});
-  EXPECT_EQ(below.notices,
+  EXPECT_EQ(below.skipped.notices(folder),
             (std::vector<std::string>{
-                folder + ": 2 links to nothing were skipped, such as gone",
+                folder + ": 2 files of macOS (._…, __MACOSX) were skipped, such as a/._1",
                 folder + ": 1 links to a folder above them were skipped, such as a/up",
-                folder + ": 2 files of macOS (._…) were skipped, such as a/._1"}));
+                folder + ": 2 links to nothing were skipped, such as gone"}));
+}
+
+TEST(FilesBelow, AreNeverInHiddenFolders) {
+  const TempDir dir;
+  for (const char* path : {"a/1", "a/deep/2", ".git/3", "a/.ipynb_checkpoints/1-checkpoint",
+                           "a/deep/.@__thumb/4", "a/.5", "a/@eaDir/1/thumb", "lost+found/6",
+                           "a/deep/#recycle/7", "__MACOSX/a/._1", "a/__MACOSX/8", "a@eaDir/9"})
+    dir.write(std::string("corpus/") + path, "");
+  fs::create_symlink("nothing", dir / "corpus/.gone");
+  fs::create_directory_symlink("..", dir / "corpus/a/.up");
+  const std::string folder = dir / "corpus";
+  const FilesBelow below = files_below(folder);
+  EXPECT_EQ(names(below, folder), (std::vector<std::string>{"a/1", "a/deep/2", "a@eaDir/9"}));
+  EXPECT_EQ(below.skipped.notices(folder),
+            (std::vector<std::string>{
+                folder + ": 3 files and folders of a system (@eaDir, lost+found, …) were skipped, "
+                         "such as a/@eaDir",
+                folder + ": 2 files of macOS (._…, __MACOSX) were skipped, such as __MACOSX",
+                folder + ": 6 hidden files and folders were skipped, such as .git"}));
+  EXPECT_EQ(files_below(dir / "corpus/.git").files.size(), 1u) << "a folder that the user names";
 }
 
 /// Runs as another user while it lives, because root may read all folders.

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "core/io/checkpoint.h"
-#include "data/photos/photo_files.h"
+#include "data/photos/photo_list.h"
 #include "data/photos/photo_shards.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"

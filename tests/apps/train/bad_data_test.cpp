@@ -1,12 +1,15 @@
 // Tests of errors for unusable data: missing, damaged, too little, or with other words.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "apps/interchange/exchange.h"
 #include "core/io/checkpoint.h"
+#include "data/images/image_source.h"
 #include "tests/support/error_of.h"
 #include "tests/support/fake_cifar.h"
+#include "tests/support/random_images.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_text_run.h"
 
@@ -15,6 +18,50 @@ namespace {
 
 std::string load_error(const Overrides& overrides) {
   return error_of([&] { Prepared(tiny_config(overrides)).load(); });
+}
+
+/// Images, of which a class may have a name of any bytes.
+class Named final : public ImageSource {
+ public:
+  explicit Named(Config& config) : ImageSource(config) {
+    config.bind("data.first_name", name_, "name of the first class, of which # is the byte 0xe9");
+    std::ranges::replace(name_, '#', '\xe9');
+  }
+
+ private:
+  Shape sample() const override { return {8, 8, 1}; }
+  Normalization normalization() const override { return random_normalization(1); }
+  int classes() const override { return 10; }
+  std::vector<std::string> names() const override { return {"tea", name_}; }
+  ImageSet load(Split) const override { return random_images({40, 8, 8, 1}); }
+
+  std::string name_ = "coffee";
+};
+
+const DataRegistration named_images("test_named", "test: classes of any name", make_source<Named>);
+
+TEST(BadData, ClassesWhoseNamesAreNoUtf8) {
+  const TempDir dir;
+  const auto error = [&](const std::string& name) {
+    return error_of([&] {
+      tiny_train(dir / "run", {"data.name=test_named", "data.first_name=" + name,
+                               "train.max_steps=1", "train.batch=8"});
+    });
+  };
+  EXPECT_EQ(error("caf#"), "the name of class 1, \"caf\\xe9\", is no UTF-8");
+  EXPECT_FALSE(std::filesystem::exists(dir / "run"));
+  EXPECT_EQ(error("caf\xc3\xa9"), "no error");
+}
+
+TEST(BadData, AFolderOfAClassWhoseNameIsNoUtf8) {
+  const TempDir dir;
+  for (const char* path : {"photos/tea/a.jpg", "photos/caf\xe9/b.jpg"}) dir.write(path, "");
+  EXPECT_EQ(error_of([&] {
+              tiny_train(dir / "run", {"data.name=photos", "data.path=" + (dir / "photos")});
+            }),
+            dir / "photos" +
+                ": the name of the class folder \"caf\\xe9\" is no UTF-8; rename the folder");
+  EXPECT_FALSE(std::filesystem::exists(dir / "run"));
 }
 
 TEST(BadData, MoreWorkersThanSamples) {

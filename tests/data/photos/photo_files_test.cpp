@@ -33,15 +33,48 @@ TEST(PhotoFiles, AreThoseOfTheClassFoldersInOrder) {
     EXPECT_EQ(listed(*found.photos),
               (Names{"ants/z.webp 0", "cats/a.png 1", "cats/b.JPEG 1", "cats/kittens/c.jpg 1"}));
     EXPECT_EQ(found.notices,
-              (Names{folder + ": 1 files that are no .jpg, .png or .webp were skipped, such as "
+              (Names{folder + ": 1 files beside the class folders were skipped, such as loose.jpg",
+                     folder + ": 1 files that are no .jpg, .png or .webp were skipped, such as "
                               "cats/notes.txt",
-                     folder + ": 1 files beside the class folders were skipped, such as loose.jpg",
-                     folder + ": 1 links to nothing beside the class folders were skipped, such as "
-                              "birds"}));
+                     folder + ": 1 hidden files and folders were skipped, such as .hidden",
+                     folder + ": 1 links to nothing were skipped, such as birds"}));
     std::string buffer;
     EXPECT_EQ(found.photos->bytes(3, buffer), "cats/kittens/c.jpg");
     EXPECT_EQ(found.photos->folder(), folder);
   }
+}
+
+TEST(PhotoFiles, AreNoCopiesThatOtherProgramsMade) {
+  const TempDir dir;
+  for (const char* path :
+       {"ants/a.JPG", "ants/.ipynb_checkpoints/a-checkpoint.jpg", "ants/x/.dropbox.cache/a.jpg",
+        "ants/.a.jpg", "ants/@eaDir/a.jpg/SYNOPHOTO_THUMB_XL.jpg", "bees/b.Png", "bees/._b.png",
+        "@eaDir/c.jpg", "__MACOSX/ants/._a.jpg", ".Trash-1000/files/d.jpg", "lost+found/e.jpg"})
+    dir.write(std::string("photos/") + path, path);
+  const std::string folder = dir / "photos";
+  const Names classes = class_folders(folder);
+  EXPECT_EQ(classes, (Names{"ants", "bees"}));
+  const FoundPhotos found = photos_by_folder(folder, classes);
+  EXPECT_EQ(listed(*found.photos), (Names{"ants/a.JPG 0", "bees/b.Png 1"}));
+  EXPECT_EQ(found.notices,
+            (Names{folder + ": 3 files and folders of a system (@eaDir, lost+found, …) were "
+                            "skipped, such as @eaDir",
+                   folder + ": 2 files of macOS (._…, __MACOSX) were skipped, such as __MACOSX",
+                   folder + ": 4 hidden files and folders were skipped, such as .Trash-1000"}))
+      << "one line of each kind for all classes";
+}
+
+TEST(PhotoFiles, InAFolderWhoseNameIsNoUtf8AreRefused) {
+  const TempDir dir;
+  dir.write("train/tea/a.jpg", "");
+  dir.write("val/caf\xe9/b.jpg", "");
+  const std::string words =
+      ": the name of the class folder \"caf\\xe9\" is no UTF-8; rename the folder";
+  EXPECT_EQ(error_of([&] { class_folders(dir / "val"); }), dir / "val" + words);
+  EXPECT_EQ(error_of([&] { photos_by_folder(dir / "val", class_folders(dir / "train")); }),
+            dir / "val" + words);
+  dir.write("train/th\xc3\xa9/c.jpg", "");
+  EXPECT_EQ(class_folders(dir / "train"), (Names{"tea", "thé"}));
 }
 
 TEST(PhotoFiles, AllInFoldersOfTheClassesAreNoticed) {
@@ -84,53 +117,6 @@ TEST(PhotoFiles, WhereThereAreNoneIsAnError) {
             dir / "photos: no .jpg, .png or .webp file in its 1 class folders");
   EXPECT_EQ(error_of([&] { class_folders(dir / "nowhere"); }),
             dir / "nowhere: cannot be read: No such file or directory");
-}
-
-class PhotoLists : public testing::Test {
- protected:
-  PhotoLists() {
-    for (const char* name : {"1.JPEG", "2.JPEG", "3.JPEG"})
-      dir_.write(std::string("val/") + name, "");
-  }
-  FoundPhotos read(const std::string& text) {
-    return photos_by_list(dir_ / "val", dir_.write("list", text), {"n01", "n02", "n10"});
-  }
-  std::string refusal(const std::string& text) {
-    return error_of([&] { read(text); });
-  }
-
-  const TempDir dir_;
-};
-
-TEST_F(PhotoLists, NameClassesOrNumbers) {
-  EXPECT_EQ(listed(*read("3.JPEG n10\n1.JPEG  0\r\n\n2.JPEG 1").photos),
-            (Names{"3.JPEG 2", "1.JPEG 0", "2.JPEG 1"}));
-  const FoundPhotos found = read("2.JPEG 2\n");
-  EXPECT_EQ(listed(*found.photos), Names{"2.JPEG 2"});
-  EXPECT_EQ(found.notices, Names{dir_ / "val: 2 files were skipped that " + (dir_ / "list") +
-                                 " does not list, such as 1.JPEG"});
-}
-
-TEST_F(PhotoLists, MayBeKaggles) {
-  EXPECT_EQ(listed(*read("ImageId,PredictionString\n2,n02 85 131 499 272 \n1,n10 1 2 3 4 n10 5 6 7 "
-                         "8\n3,n01 0 0 9 9\n")
-                        .photos),
-            (Names{"2.JPEG 1", "1.JPEG 2", "3.JPEG 0"}));
-}
-
-TEST_F(PhotoLists, TellWhereTheyAreWrong) {
-  const std::string list = dir_ / "list";
-  EXPECT_EQ(refusal("1.JPEG 0\n2.JPEG"),
-            list + ":2: '2.JPEG', expected a file's name and its class");
-  EXPECT_EQ(refusal("1.JPEG 0 1"), list + ":1: '1.JPEG 0 1', expected a file's name and its class");
-  for (const std::string unknown : {"n03", "3", "-1", "1x"})
-    EXPECT_EQ(refusal("1.JPEG " + unknown),
-              list + ":1: class '" + unknown +
-                  "', expected a class folder's name, or a number from 0 to 2");
-  const std::string missing = " is not in " + (dir_ / "val") + ", or is listed twice";
-  EXPECT_EQ(refusal("4.JPEG 0"), list + ":1: 4.JPEG" + missing);
-  EXPECT_EQ(refusal("1.JPEG 0\n1.JPEG 0"), list + ":2: 1.JPEG" + missing);
-  EXPECT_EQ(refusal("\n"), list + ": lists no photos");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "data/data_source.h"
+#include "data/photos/photo_shards.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -46,14 +47,19 @@ TEST_F(PhotoSource, HoldsOutATenthWhereThereIsNoTestSet) {
             dir_ / "set: data.validation is 36 of 36 training samples, expected fewer");
 }
 
-TEST_F(PhotoSource, FindsTrainAndVal) {
+TEST_F(PhotoSource, FindsTrainAndATestSet) {
   photos("set/train/ants", 3);
   photos("set/train/bees", 2);
-  for (const char* test : {"test", "validation", "val"}) {  // the last one found has the first say
-    photos(concat("set/", test, "/bees"), test[0] == 't' ? 4 : test[3] == 'i' ? 5 : 6);
-    EXPECT_EQ(open().test->count(), test[0] == 't' ? 4 : test[3] == 'i' ? 5 : 6) << test;
+  for (const char* test : {"test", "validation", "val", "valid", "dev"}) {
+    photos(concat("set/", test, "/bees"), 4);
+    const Splits splits = open();
+    EXPECT_EQ(splits.train->count(), 5);
+    EXPECT_EQ(splits.test->count(), 4) << test;
+    EXPECT_FALSE(splits.validation);
+    EXPECT_FALSE(source()->has_validation());
+    EXPECT_TRUE(splits.notices.empty());
+    std::filesystem::remove_all(dir_ / concat("set/", test));
   }
-  EXPECT_EQ(open().train->count(), 5);
   const Facts facts = source()->facts();
   EXPECT_EQ(facts.names, (std::vector<std::string>{"ants", "bees"}));
   EXPECT_EQ(facts.inputs[0].photo.side, 256);
@@ -61,8 +67,113 @@ TEST_F(PhotoSource, FindsTrainAndVal) {
   photos("set/cats", 1);
   EXPECT_EQ(error(), dir_ /
                          "set: train and cats are beside each other; if train is the training "
-                         "set, only val, validation or test may be beside it; if it is a "
-                         "class, give the folder another name");
+                         "set, only val (or valid, validation, dev) and test may be beside it; if "
+                         "it is a class, give the folder another name");
+}
+
+TEST_F(PhotoSource, ValidatesOnValWhereThereIsATest) {
+  photos("set/train/ants", 3);
+  photos("set/train/bees", 2);
+  photos("set/test/ants", 7);
+  photos("set/__MACOSX/train", 1);
+  for (const char* name : {"validation", "val", "valid", "dev"}) {
+    photos(concat("set/", name, "/bees"), 4);
+    EXPECT_TRUE(source()->has_validation());
+    EXPECT_EQ(source()->held_out(), 0);
+    const Splits splits = open();
+    EXPECT_EQ(splits.train->count(), 5);
+    EXPECT_EQ(splits.validation->count(), 4) << name;
+    EXPECT_EQ(splits.test->count(), 7);
+    EXPECT_TRUE(splits.notices.empty());
+    EXPECT_EQ(error("data.validation = 2"), concat("data.validation is 2, but ", dir_ / "set/",
+                                                   name, " is the validation split, expected 0"));
+    std::filesystem::remove_all(dir_ / concat("set/", name));
+  }
+  photos("set/val/bees", 4);
+  photos("set/valid/bees", 4);
+  EXPECT_EQ(error(), dir_ / "set/val" +
+                         " and valid are beside each other, expected one folder for validation");
+}
+
+TEST_F(PhotoSource, ATestSetWithoutClassesIsNotRead) {
+  photos("set/train/ants", 3);
+  photos("set/train/bees", 2);
+  photos("set/val/bees", 4);
+  photos("set/test", 2);
+  const std::string notice = concat(dir_ / "set/test", " is not read, and ", dir_ / "set/val",
+                                    " is the test set: the former has no folder of a class, and ",
+                                    dir_ / "set", " no list test.txt");
+  for (const char* more : {"", "set/test/unknown", "set/test/.hidden"}) {
+    if (*more != 0) photos(more, 1);
+    const Splits splits = open();
+    EXPECT_EQ(splits.test->count(), 4);
+    EXPECT_FALSE(splits.validation);
+    EXPECT_FALSE(source()->has_validation());
+    EXPECT_EQ(splits.notices, std::vector<std::string>{notice}) << more;
+  }
+  std::filesystem::remove_all(dir_ / "set/test/unknown");
+  dir_.write("set/test.txt", "100.jpg bees\n101.jpg ants\n");
+  const Splits splits = open();
+  EXPECT_EQ(splits.test->count(), 2);
+  EXPECT_EQ(splits.validation->count(), 4);
+}
+
+TEST_F(PhotoSource, NotesAListThatItDoesNotRead) {
+  photos("set/train/ants", 3);
+  photos("set/val/ants", 4);
+  dir_.write("set/val.txt", "100.jpg 0\n");
+  EXPECT_EQ(open().notices,
+            std::vector<std::string>{dir_ / "set/val.txt" + " is not read, because " +
+                                     (dir_ / "set/val") + " has class folders"});
+}
+
+TEST_F(PhotoSource, WarnsOfClassesWithoutATrainingPhoto) {
+  for (const char* part : {"set/train/", "set/val/"}) photos(concat(part, "bees"), 4);
+  photos("set/val/ants", 2);
+  photos("set/train/ants", 2, ".txt");
+  std::filesystem::create_directories(dir_ / "set/train/wasps");
+  const Splits splits = open();
+  ASSERT_EQ(splits.notices.size(), 2u) << "and the texts are passed over";
+  EXPECT_EQ(splits.notices[1],
+            dir_ / "set/train: 2 of 3 classes have no training photo: ants, wasps");
+  EXPECT_EQ(source()->facts().classes, 3);
+}
+
+TEST_F(PhotoSource, WarnsOfClassesWhoseOnlyPhotosAreHeldOut) {
+  photos("set/train/ants", 1);
+  photos("set/train/bees", 9);
+  photos("set/val/bees", 1);
+  EXPECT_TRUE(open().notices.empty());
+  EXPECT_EQ(open("data.validation = 9").notices.size(), 1u);
+}
+
+TEST_F(PhotoSource, WarnsOfClassesThatAreHardlyMeant) {
+  photos("set/Ants", 20);
+  photos("set/ants", 20);
+  photos("set/test", 20);
+  const std::vector<std::string> notices = open().notices;
+  ASSERT_EQ(notices.size(), 3u) << "and a test set is held out";
+  EXPECT_EQ(notices[0], dir_ / "set" +
+                            ": test is read as a class; it is a part of the data set only beside a "
+                            "folder train");
+  EXPECT_EQ(notices[2],
+            dir_ / "set" + ": the classes Ants and ants differ only in the case of letters");
+}
+
+TEST_F(PhotoSource, WarnsOfPhotosThatWerePackedFromHiddenFolders) {
+  const auto notices = [&](const std::string& last) {
+    std::filesystem::remove_all(dir_ / "set");
+    PhotoShardWriter writer(dir_ / "set", {"ants"}, "photos");
+    for (int i = 0; i < 20; ++i) writer.add(concat("ants/", i, ".jpg"), 0, "bytes");
+    writer.add(last, 0, "bytes");
+    writer.finish();
+    return open().notices;
+  };
+  EXPECT_EQ(notices("ants/x.git/20.jpg").size(), 1u) << "a test set is held out";
+  EXPECT_EQ(notices("ants/.git/20.jpg").at(0),
+            dir_ / "set" +
+                ": 1 photos were packed from hidden files or folders, such as ants/.git/20.jpg; "
+                "pack them again without these");
 }
 
 TEST_F(PhotoSource, FindsKagglesImageNet) {

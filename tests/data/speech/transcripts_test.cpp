@@ -55,10 +55,22 @@ TEST(Transcripts, TellWhatIsNoPartOfThem) {
   const auto [read, notices] = read_transcripts(dir.path());
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0].id, "u1");
-  EXPECT_EQ(notices,
-            (std::vector<std::string>{
-                dir.path() + ": 1 files of macOS (._…) were skipped, such as s/._x.trans.txt",
-                dir.path() + ": 2 sounds without a transcript were skipped, such as s/u2.wav"}));
+  EXPECT_EQ(
+      notices,
+      (std::vector<std::string>{
+          dir.path() + ": 1 files of macOS (._…, __MACOSX) were skipped, such as s/._x.trans.txt",
+          dir.path() + ": 2 sounds without a transcript were skipped, such as s/u2.wav"}));
+}
+
+TEST(Transcripts, AreNotReadFromHiddenFolders) {
+  const TempDir dir;
+  for (const char* folder : {"s/", "s/.ipynb_checkpoints/", ".Trash-1000/s/", "@eaDir/s/"}) {
+    dir.write(folder + std::string("x.trans.txt"), "u1 WORDS\n");
+    dir.write(folder + std::string("u1.flac"), "");
+  }
+  const auto [read, notices] = read_transcripts(dir.path());
+  EXPECT_EQ(read.size(), 1u);
+  EXPECT_EQ(notices.size(), 2u);
 }
 
 TEST(Transcripts, SayWhereTheyAreDamaged) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <utility>
@@ -122,6 +123,10 @@ class PhotoSource final : public DataSource {
     Splits splits{.notices = layout.notices};
     const auto find = [&](const PhotoFolder& folder) {
       const FoundPhotos found = find_photos(folder, classes);
+      std::error_code ignored;
+      if (folder.path != layout.train &&
+          std::filesystem::equivalent(folder.path, layout.train, ignored))
+        splits.notices.push_back(concat(folder.path, ": is the training set by another name"));
       splits.notices.insert(splits.notices.end(), found.notices.begin(), found.notices.end());
       return found.photos;
     };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <unordered_set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -87,6 +88,7 @@ Splits SpeechSource::open(DType compute) const {
     for (const Utterance& sound : read_manifest(noise_, Texts::ignored))
       noises.push_back(reader.read(sound.audio));
   Splits splits;
+  std::unordered_set<std::string> trained;  // paths of the training split's audio
   const auto examples = [&](Split split, AudioAugment augment) -> std::unique_ptr<SpeechExamples> {
     auto [all, notices] = utterances(split);
     for (std::string& notice : notices)
@@ -94,6 +96,13 @@ Splits SpeechSource::open(DType compute) const {
         splits.notices.push_back(std::move(notice));
     if (all.empty() && split == Split::validation) return nullptr;
     WISP_CHECK(!all.empty(), name_, ": data.", name_of(split), " is empty, expected some data");
+    int64_t again = 0;
+    for (const Utterance& utterance : all)
+      again += split == Split::train ? !trained.insert(utterance.audio).second
+                                     : trained.contains(utterance.audio);
+    if (again > 0)
+      splits.notices.push_back(concat(name_, " ", name_of(split), ": ", again,
+                                      " utterances have the sound of another training utterance"));
     return std::make_unique<SpeechExamples>(concat(name_, " ", name_of(split)), std::move(all),
                                             alphabet, options, std::move(augment));
   };

@@ -127,6 +127,13 @@ TEST_F(PhotoSource, NotesAListThatItDoesNotRead) {
                                      (dir_ / "set/val") + " has class folders"});
 }
 
+TEST_F(PhotoSource, WarnsOfATestSetThatIsTheTrainingSet) {
+  photos("set/train/ants", 3);
+  std::filesystem::create_directory_symlink("train", dir_ / "set/val");
+  EXPECT_EQ(open().notices,
+            std::vector<std::string>{dir_ / "set/val" + ": is the training set by another name"});
+}
+
 TEST_F(PhotoSource, WarnsOfClassesWithoutATrainingPhoto) {
   for (const char* part : {"set/train/", "set/val/"}) photos(concat(part, "bees"), 4);
   photos("set/val/ants", 2);

@@ -100,12 +100,24 @@ TEST_F(SpeechCorpora, TellWhichLabelsNeverOccur) {
   };
   EXPECT_EQ(notices("YESNO"), std::vector<std::string>{"an4 train: 2 of 6 labels of data.alphabet "
                                                        "have no training text: N, O"});
-  EXPECT_TRUE(source("speech", {"data.train=" + dir_.write("list.csv",
-                                                           "audio,text\nan4/wav/"
-                                                           "an4_clstk/fa/fa-1.wav,no\n"),
-                                "data.test=" + (dir_ / "list.csv"), "data.alphabet=NO"})
-                  ->open(DType::f32)
-                  .notices.empty());
+}
+
+TEST_F(SpeechCorpora, TellOfSoundsThatTheyTrainOn) {
+  const auto list = [&](const std::string& name, const std::string& speakers) {
+    std::string rows = "audio,text\n";
+    for (const char c : speakers) rows += concat("an4/wav/an4_clstk/f", c, "/f", c, "-1.wav,yes\n");
+    return dir_.write(name, rows);
+  };
+  const auto notices = [&](const std::string& train, const std::string& test) {
+    return source("speech", {"data.train=" + list("train.csv", train),
+                             "data.test=" + list("test.csv", test), "data.alphabet=YES"})
+        ->open(DType::f32)
+        .notices;
+  };
+  const std::string words = " utterances have the sound of another training utterance";
+  EXPECT_TRUE(notices("a", "b").empty());
+  EXPECT_EQ(notices("ab", "b"), std::vector<std::string>{"speech test: 1" + words});
+  EXPECT_EQ(notices("aa", "b"), std::vector<std::string>{"speech train: 1" + words});
 }
 
 TEST_F(SpeechCorpora, ManifestsAreCorporaOfOnesOwn) {

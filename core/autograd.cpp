@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <queue>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "core/base/error.h"
@@ -14,19 +14,17 @@ namespace autograd {
 
 struct Node {
   const char* op = "constant";
-  int64_t order = 0;  // creation order in its thread
+  int64_t order = 0;  // rises with each node that the process makes, so inputs have a lower one
   Context* context = nullptr;
   Shape shape;  // shape of the value and of its gradient
   DType dtype = DType::f32;
   std::vector<std::shared_ptr<Node>> inputs;
   Backward backward;
   bool requires_grad = false;
+  bool walked = false;         // a backward pass has come here, and `inputs` may be gone
   GradOwner* owner = nullptr;  // leaves only
   int id = -1;
   Tensor factor;  // rounded copy of the value, if keep_factor() gave one
-  // state of the only backward pass
-  int uses = 0;
-  Tensor grad;
 
   /// Releases the inputs in a loop: recursion would be as deep as the graph.
   ~Node() {
@@ -109,29 +107,37 @@ Variable record(const char* op, Tensor value, const std::vector<Variable>& input
   return result;
 }
 
+/// What one backward pass knows of the nodes that need a gradient. It ends with the pass, so a pass
+/// that throws leaves nothing behind for the next one.
 struct Inputs::Pass {
+  struct Progress {
+    int uses = 0;          // uses below the loss that are still to be walked
+    bool written = false;  // some use has asked for the slot
+    Tensor grad;           // not of a leaf
+  };
+
   BackwardOptions options;
-  std::unordered_set<const Node*> leaves_written;
+  std::unordered_map<const Node*, Progress> nodes;
 };
 
 bool Inputs::wanted(size_t i) const { return node_.inputs.at(i)->requires_grad; }
 
 GradSlot Inputs::slot(size_t i) {
   Node& input = *node_.inputs.at(i);
-  if (input.owner) {
-    const bool first = pass_.leaves_written.insert(&input).second;
-    return {input.owner->gradient(input.id), !first || pass_.options.accumulate};
-  }
-  const bool first = !input.grad.defined();
-  if (first) input.grad = input.context->empty(input.shape, input.dtype);
-  return {input.grad, !first};
+  Pass::Progress& progress = pass_.nodes[&input];
+  const bool first = !std::exchange(progress.written, true);
+  if (input.owner) return {input.owner->gradient(input.id), !first || pass_.options.accumulate};
+  if (first) progress.grad = input.context->empty(input.shape, input.dtype);
+  return {progress.grad, !first};
 }
 
 GradSlot Inputs::slot(size_t i, const Tensor& spent) {
   Node& input = *node_.inputs.at(i);
-  if (!input.owner && !input.grad.defined() && spent.shape() == input.shape &&
+  Pass::Progress& progress = pass_.nodes[&input];
+  if (!input.owner && !progress.written && spent.shape() == input.shape &&
       spent.dtype() == input.dtype && spent.sole_owner()) {
-    input.grad = spent;
+    progress.written = true;
+    progress.grad = spent;
     return {spent, false};
   }
   return slot(i);
@@ -146,34 +152,48 @@ struct Store {
   WISP_HD void operator()() const { *into = value; }
 };
 
-/// Counts in Node::uses the uses, below `root`, of each node that needs a gradient.
-void count_uses(Node& root) {
-  std::vector<Node*> pending{&root};
+void check_unwalked(const Node& node, const Node& root) {
+  WISP_CHECK(!node.walked, "backward: the loss (", root.op, ") ",
+             &node == &root ? concat("of shape ", node.shape, " was walked already")
+                            : concat("depends on ", node.op, " of shape ", node.shape,
+                                     ", which was walked already"),
+             " by an earlier backward(), which frees what it walks; add losses that share a part "
+             "of the graph and call backward() once, or run that part's forward pass again");
+}
+
+/// The uses, below `root`, of each node that needs a gradient.
+std::unordered_map<const Node*, Inputs::Pass::Progress> count_uses(const Node& root) {
+  check_unwalked(root, root);
+  std::unordered_map<const Node*, Inputs::Pass::Progress> nodes;
+  std::vector<const Node*> pending{&root};
   while (!pending.empty()) {
-    Node* node = pending.back();
+    const Node* node = pending.back();
     pending.pop_back();
     for (const std::shared_ptr<Node>& input : node->inputs) {
-      if (input->requires_grad && input->uses++ == 0) pending.push_back(input.get());
+      if (!input->requires_grad) continue;
+      check_unwalked(*input, root);
+      if (nodes[input.get()].uses++ == 0) pending.push_back(input.get());
     }
   }
+  return nodes;
 }
 
 }  // namespace
 
 void backward(const Variable& loss, BackwardOptions options) {
   WISP_CHECK(loss.requires_grad(),
-             "backward: nothing to differentiate: no parameter led to this loss, or the graph "
-             "was walked already");
-  Node& root = *loss.node();
+             "backward: nothing to differentiate: no parameter led to this loss");
+  const Node& root = *loss.node();
+  WISP_CHECK(!root.owner, "backward: the loss is a parameter, expected the result of an op");
   WISP_CHECK(root.shape.numel() == 1, "backward: the loss (", root.op, ") has shape ", root.shape,
              ", expected one element");
-  count_uses(root);
-  root.grad = root.context->empty(root.shape, root.dtype);
+  Inputs::Pass pass{options, count_uses(root)};
+  Tensor& seed = pass.nodes[&root].grad;
+  seed = root.context->empty(root.shape, root.dtype);
   dispatch_float(root.dtype, "backward", [&]<class T>(T) {
-    run_once(root.context->stream, Store<T>{root.grad.data<T>(), static_cast<T>(options.seed)});
+    run_once(root.context->stream, Store<T>{seed.data<T>(), static_cast<T>(options.seed)});
   });
 
-  Inputs::Pass pass{options, {}};
   const auto older = [](const auto& a, const auto& b) { return a->order < b->order; };
   using Nodes = std::vector<std::shared_ptr<Node>>;
   std::priority_queue<std::shared_ptr<Node>, Nodes, decltype(older)> ready(older);
@@ -181,12 +201,18 @@ void backward(const Variable& loss, BackwardOptions options) {
   while (!ready.empty()) {
     const std::shared_ptr<Node> node = ready.top();
     ready.pop();
+    Tensor& grad = pass.nodes[node.get()].grad;
     Inputs inputs(*node, pass);
-    node->backward(node->grad, inputs);
+    node->walked = true;  // also if it throws: it may have written over what it saved
+    node->backward(grad, inputs);
     node->backward = nullptr;
-    node->grad = {};
+    grad = {};
     for (std::shared_ptr<Node>& input : node->inputs) {
-      if (!input->requires_grad || --input->uses > 0) continue;
+      if (!input->requires_grad) continue;
+      Inputs::Pass::Progress& progress = pass.nodes[input.get()];
+      if (--progress.uses > 0) continue;
+      WISP_CHECK(progress.written, "backward: ", node->op, " gave no gradient to its input ",
+                 input->op, " of shape ", input->shape);
       if (!input->owner) {
         ready.push(std::move(input));
       } else if (options.notify) {
@@ -194,7 +220,6 @@ void backward(const Variable& loss, BackwardOptions options) {
       }
     }
     node->inputs.clear();
-    node->requires_grad = false;
   }
 }
 

@@ -51,6 +51,7 @@ class Variable {
   void keep_factor(Tensor copy);
   const Shape& shape() const { return value().shape(); }
   Context& context() const;
+  /// Whether a parameter leads here. Stays so after backward() has walked the graph.
   bool requires_grad() const;
 
   /// Opaque outside core/autograd.cpp.
@@ -107,9 +108,11 @@ struct BackwardOptions {
 };
 
 /// Walks the graph from `loss` (one element), newest node first. Each node is visited once, after
-/// all its uses, and releases its saved tensors at once. The graph cannot be walked again. Throws
-/// Error with the op's name if `loss` has more than one element, and Error if there is nothing to
-/// differentiate.
+/// all its uses, and releases its saved tensors at once, so no part of the graph can be walked
+/// again. Throws Error with the op's name, before it writes a gradient, if `loss` has more than one
+/// element, or depends on an op that was walked: add losses that share ops and walk once. Throws
+/// Error if there is nothing to differentiate. After an exception of an op or an owner the leaves'
+/// gradients are undefined, and the next pass is as after one that ended.
 void backward(const Variable& loss, BackwardOptions options = {});
 
 }  // namespace wisp

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -157,13 +159,139 @@ TEST_F(Autograd, RefusesAnInputWithoutAValue) {
             "probe: an input was used before it was given a value");
 }
 
-TEST_F(Autograd, RefusesToWalkTwiceOrNowhere) {
-  const Variable loss = relu(leaf(1));
-  backward(loss);
-  EXPECT_NE(error_of([&] { backward(loss); }).find("walked already"), std::string::npos);
+/// x * factor for a (1, 1) x, by a constant weight.
+Variable times(const Variable& x, double factor) {
+  return linear(x, Variable(x.context(), full({1, 1}, factor)), {});
+}
+
+TEST_F(Autograd, RefusesToWalkNowhere) {
   const Variable constant(worker_.context, full({1}, 1));
   EXPECT_NE(error_of([&] { backward(relu(constant)); }).find("nothing to differentiate"),
             std::string::npos);
+  EXPECT_EQ(error_of([&] { backward(leaf(1)); }),
+            "backward: the loss is a parameter, expected the result of an op");
+}
+
+// L1 = 3 * 2w and L2 = 5 * 2w have the gradients 6 and 10; their sum has 16.
+TEST_F(Autograd, LossesThatShareATrunkAreAddedAndNotWalkedOneByOne) {
+  const Variable w = leaves_.make(worker_.context, full({1, 1}, 7));
+  const Variable shared = add(w, w);
+  const Variable first = times(shared, 3), second = times(shared, 5);
+  backward(first);
+  EXPECT_EQ(gradient(0), 6);
+  EXPECT_EQ(error_of([&] { backward(second, {.accumulate = true}); }),
+            "backward: the loss (linear) depends on add of shape (1, 1), which was walked already "
+            "by an earlier backward(), which frees what it walks; add losses that share a part of "
+            "the graph and call backward() once, or run that part's forward pass again");
+  EXPECT_EQ(gradient(0), 6) << "a refused pass writes nothing";
+
+  const Variable again = add(w, w);
+  backward(add(times(again, 3), times(again, 5)));
+  EXPECT_EQ(gradient(0), 16);
+  backward(times(add(w, w), 3));
+  backward(times(add(w, w), 5), {.accumulate = true});
+  EXPECT_EQ(gradient(0), 16);
+}
+
+TEST_F(Autograd, ARefusedPassReachesNoLeafOfItsOwn) {
+  std::vector<int> ready;
+  leaves_.on_ready = [&](int id) { ready.push_back(id); };
+  const Variable shared = relu(leaf(1));
+  backward(add(shared, leaf(2)));
+  EXPECT_EQ(ready, (std::vector<int>{1, 0}));
+  const Variable other = add(leaf(3), shared);
+  EXPECT_NE(error_of([&] { backward(other); }), "");
+  EXPECT_EQ(ready.size(), 2u);
+  EXPECT_TRUE(std::isnan(gradient(2))) << "nothing was written";
+}
+
+TEST_F(Autograd, NoPartOfAWalkedGraphIsWalkedAgain) {
+  const auto refused = [](const Variable& loss, const std::string& op) {
+    const std::string error = error_of([&] { backward(loss); });
+    return error.find(op) != std::string::npos && error.find("walked already") != std::string::npos;
+  };
+  const Variable x = leaf(3);
+  const Variable middle = tanh(x);
+  const Variable loss = relu(middle);
+  backward(loss);
+  EXPECT_TRUE(refused(loss, "the loss (relu) of shape (1)")) << "the same loss";
+  EXPECT_TRUE(refused(middle, "the loss (tanh)")) << "a part of it";
+  EXPECT_TRUE(refused(relu(loss), "relu")) << "a new op on the loss";
+  EXPECT_TRUE(refused(add(relu(x), middle), "tanh")) << "a new op on a part, and on a parameter";
+  EXPECT_TRUE(refused(add(relu(add(middle, x)), x), "tanh")) << "deep below";
+
+  const Variable lower = tanh(x);
+  const Variable upper = relu(lower);
+  backward(lower);
+  EXPECT_TRUE(refused(upper, "tanh")) << "an op that was recorded before";
+
+  const Variable value(worker_.context, middle.value());  // a constant of the same value
+  backward(add(value, x));
+  EXPECT_EQ(gradient(0), 1);
+}
+
+TEST_F(Autograd, AnOpThatForgetsAnInputIsNamed) {
+  const Variable x = leaf(3);
+  const auto forgets = [](const Tensor&, Inputs&) {};
+  EXPECT_EQ(error_of([&] { backward(record("forgetful", full({1}, 0), {x}, forgets)); }),
+            "backward: forgetful gave no gradient to its input leaf of shape (1)");
+  EXPECT_EQ(error_of([&] { backward(record("forgetful", full({1}, 0), {relu(x)}, forgets)); }),
+            "backward: forgetful gave no gradient to its input relu of shape (1)");
+}
+
+// The loss is (2b + 2b) + (a + 2b).
+TEST_F(Autograd, APassAfterOneThatThrewIsWhole) {
+  std::vector<int> ready;
+  std::function<void(int)> hook = [&](int id) { ready.push_back(id); };
+  leaves_.on_ready = [&](int id) { hook(id); };
+  const Variable a = leaf(1), b = leaf(1);
+  bool throws = true;
+  const auto loss = [&] {
+    const Variable twice = add(b, b);
+    const Variable inner = probe(add(a, twice), [&] {
+      if (throws) throw Error("no luck");
+    });
+    return add(add(twice, twice), inner);
+  };
+  const auto expect_whole = [&](const std::string& after) {
+    ready.clear();
+    backward(loss());
+    EXPECT_EQ(ready, (std::vector<int>{0, 1})) << after;
+    EXPECT_EQ(gradient(0), 1) << after;
+    EXPECT_EQ(gradient(1), 6) << after;
+  };
+  const Variable failed = loss();
+  EXPECT_EQ(error_of([&] { backward(failed); }), "no luck");
+  EXPECT_EQ(ready, std::vector<int>{});
+  throws = false;
+  EXPECT_NE(error_of([&] { backward(failed); }).find("walked already"), std::string::npos);
+  expect_whole("an op threw");
+
+  for (const int at : {0, 1}) {
+    hook = [&, at](int id) {
+      if (id == at) throw Error("hook");
+      ready.push_back(id);
+    };
+    EXPECT_EQ(error_of([&] { backward(loss()); }), "hook");
+    hook = [&](int id) { ready.push_back(id); };
+    expect_whole("a hook threw");
+  }
+}
+
+TEST_F(Autograd, WhatAFailedPassDidNotReachHasItsGradientLater) {
+  const Variable x = leaf(1);
+  const Variable twice = add(x, x);
+  const Variable fails = probe(twice, [] { throw Error("no luck"); });
+  EXPECT_EQ(error_of([&] { backward(add(add(twice, twice), fails)); }), "no luck");
+  backward(twice);  // no part of the failed pass's gradient of `twice` is left
+  EXPECT_EQ(gradient(0), 2);
+}
+
+TEST_F(Autograd, AnOpMayRunAPassOfItsOwn) {
+  const Variable x = leaf(1);
+  const Variable outer = probe(add(x, x), [&] { backward(times(reshape(x, {1, 1}), 9)); });
+  backward(outer, {.accumulate = false});
+  EXPECT_EQ(gradient(0), 2);
 }
 
 /// Copy op: writes x into `kept` and returns it.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
@@ -124,6 +126,73 @@ TEST(Dropout, LayersOfDifferentNumbersChooseDifferently) {
   const auto chosen = [&](uint64_t layer) { return values(Dropout(0.5, layer)(x).value()); };
   EXPECT_EQ(chosen(1), chosen(1));
   EXPECT_NE(chosen(1), chosen(2));
+}
+
+/// A tree two levels deep, whose parts a test may ask.
+struct Leaf : Module {
+  Leaf() { parameter("weight", {2}, {Init::Kind::normal, 1.0}), buffer("mean", {1}, 0.0); }
+  using Module::parameter;
+};
+struct Branch : Module {
+  Branch() { child("left", left), child("right", right); }
+  Leaf left, right;
+};
+struct Tree : Module {
+  Tree() { parameter("scale", {1}, {}), child("stem.0", stem), child("top", top); }
+  using Module::child;
+  Branch stem;
+  Leaf top;
+};
+
+std::vector<std::string> names_in(Module& module) {
+  std::vector<std::string> names;
+  for (const Parameter* parameter : module.parameters()) names.push_back(parameter->name);
+  for (const Buffer* buffer : module.buffers()) names.push_back(buffer->name);
+  return names;
+}
+
+TEST(Module, NamesArePathsHoweverOftenAndInWhicheverOrderPartsAreAsked) {
+  const std::vector<std::string> whole{"scale",      "stem.0.left.weight", "stem.0.right.weight",
+                                       "top.weight", "stem.0.left.mean",   "stem.0.right.mean",
+                                       "top.mean"};
+  const std::vector<std::string> part{"stem.0.right.weight", "stem.0.right.mean"};
+  Tree first;
+  EXPECT_EQ(names_in(first), whole);
+  EXPECT_EQ(names_in(first), whole) << "twice";
+  EXPECT_EQ(names_in(first.stem.right), part) << "a part after the whole";
+  EXPECT_EQ(names_in(first), whole);
+  Tree second;
+  EXPECT_EQ(names_in(second.stem.right), part) << "a part before the whole";
+  EXPECT_EQ(names_in(second.stem).front(), "stem.0.left.weight");
+  EXPECT_EQ(names_in(second), whole);
+}
+
+TEST(Module, FirstWeightsDoNotDependOnWhoAskedBefore) {
+  const auto weights = [](bool asked) {
+    TestContext worker;
+    Tree tree;
+    if (asked) names_in(tree.stem), names_in(tree);
+    FlatParameters parameters(worker.context, tree.parameters(), tree.buffers());
+    return values(parameters.weight());
+  };
+  EXPECT_EQ(weights(true), weights(false));
+}
+
+TEST(Module, WhatIsRegisteredLaterHasItsPathToo) {
+  Tree tree;
+  EXPECT_EQ(tree.stem.left.parameter("late", {1}, {}).name, "stem.0.left.late");
+  Branch branch;
+  tree.child("more", branch);
+  EXPECT_EQ(names_in(branch.left).front(), "more.left.weight");
+}
+
+TEST(Module, HasOnePlace) {
+  Tree tree;
+  Leaf leaf;
+  tree.child("a", leaf);
+  EXPECT_EQ(error_of([&] { tree.child("b", leaf); }),
+            "child b is already a child, with the path a. before its names; a module has one "
+            "place");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace wisp {
 
-WorkQueue::WorkQueue(Task start) try : thread_([this, start = std::move(start)] { run(start); }) {
+WorkQueue::WorkQueue(Task start) try : tasks_(start ? 1 : 0, start), thread_([this] { run(); }) {
 } catch (const std::system_error& error) {
   throw Error(concat("a thread did not start: ", error.what(),
                      "; are threads or addresses limited (ulimit -u, ulimit -v)?"));
@@ -37,8 +37,7 @@ void WorkQueue::drain() {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-void WorkQueue::run(const Task& start) {
-  if (start) start();
+void WorkQueue::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stop_ || !tasks_.empty(); });

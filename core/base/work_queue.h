@@ -16,7 +16,7 @@ class WorkQueue {
  public:
   using Task = std::function<void()>;
 
-  /// Starts the thread, which first runs `start` (sets thread counts, names).
+  /// Starts the thread, whose first task is `start` (sets thread counts, names).
   explicit WorkQueue(Task start = {});
   /// Finishes the posted tasks, then joins the thread. Drops an exception that no drain() has
   /// rethrown.
@@ -29,7 +29,7 @@ class WorkQueue {
   void drain();
 
  private:
-  void run(const Task& start);
+  void run();
 
   std::mutex mutex_;
   std::condition_variable changed_;

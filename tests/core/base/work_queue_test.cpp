@@ -55,6 +55,21 @@ TEST(WorkQueue, KeepsTheFirstFailureAndDropsWhatFollows) {
   EXPECT_FALSE(ran);
 }
 
+TEST(WorkQueue, AFailureOfStartIsKeptLikeATasks) {
+  for (const bool waits : {false, true}) {
+    bool ran = false;
+    WorkQueue queue([] { throw std::runtime_error("no such device"); });
+    if (waits) {
+      EXPECT_EQ(failure_of(queue), "no such device") << "without any task";
+    }
+    queue.post([&] { ran = true; });
+    queue.post([] { throw std::runtime_error("later"); });
+    EXPECT_EQ(failure_of(queue), "no such device");
+    EXPECT_FALSE(ran);
+  }
+  WorkQueue unasked([] { throw 1; });
+}
+
 TEST(WorkQueue, DestructorFinishesWhatWasPosted) {
   int count = 0;
   {

@@ -1,4 +1,5 @@
 // Temporary memory for a backend's calls, a library's and our own. Belongs to its stream's thread.
+// Whoever destroys it has waited for the calls.
 #pragma once
 
 #include "core/device/stream.h"
@@ -19,8 +20,8 @@ class Workspace {
     if (this->bytes() < bytes) {
       memory_ = {};
       // a block whose size is a multiple of the alignment is aligned, wherever it is in the pool
-      memory_ =
-          Tensor({(bytes + kAlignment - 1) / kAlignment * kAlignment}, DType::u8, pool_, range_);
+      memory_ = Tensor({(bytes + kAlignment - 1) / kAlignment * kAlignment}, DType::u8, pool_,
+                       range_.id());
     }
     return memory_.raw();
   }
@@ -30,7 +31,7 @@ class Workspace {
 
   MemoryPool& pool_;
   // own range of the pool: it begins on a page, and growth leaves no hole among activations
-  const int64_t range_ = Stream::immediate().id();
+  const Stream range_ = Stream::immediate();
   Tensor memory_;
 };
 

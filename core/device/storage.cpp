@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <utility>
 #include <vector>
@@ -34,6 +35,9 @@ struct MemoryPool::Block {
 };
 
 struct MemoryPool::Range {
+  explicit Range(const StreamId& id) : stream(id) {}
+
+  StreamId stream;
   std::vector<std::unique_ptr<AddressRange>> memory;  // the last one grows
   FreeList free;
   Block* last = nullptr;
@@ -42,11 +46,7 @@ struct MemoryPool::Range {
   /// neither is possible. If the process has an address limit, the range at most doubles, because
   /// unused addresses would be missing elsewhere.
   bool add_memory(Device device, int64_t capacity, int64_t bytes) {
-    if (address_limit()) {
-      int64_t held = kLeastReserved;
-      for (const auto& part : memory) held += part->bytes();
-      capacity = std::min(capacity, held);
-    }
+    if (address_limit()) capacity = std::min(capacity, kLeastReserved + this->bytes());
     std::unique_ptr<AddressRange> more = reserve_addresses(device, std::max(capacity, bytes));
     if (!more && capacity > bytes) more = reserve_addresses(device, bytes);
     if (!more) return false;
@@ -71,6 +71,34 @@ struct MemoryPool::Range {
     block->after = before ? before->after : nullptr;
     if (before) before->after = block;
     (block->after ? block->after->before : last) = block;
+  }
+  /// Takes all memory and blocks of `other`, in front of its own, which goes on growing.
+  void absorb(Range& other) {
+    std::ranges::move(memory, std::back_inserter(other.memory));
+    memory = std::move(other.memory);
+    Block* first = last;
+    while (first && first->before) first = first->before;
+    for (Block* block = other.last; block; block = block->before) {
+      block->range = this;
+      if (block->free) insert_free(block);
+    }
+    if (first && other.last) {
+      first->before = other.last;
+      other.last->after = first;
+    }
+    if (!last) last = other.last;
+    other.last = nullptr;
+    other.free.clear();
+  }
+  int64_t bytes() const {
+    int64_t sum = 0;
+    for (const auto& part : memory) sum += part->bytes();
+    return sum;
+  }
+  bool is_free() const {
+    for (const Block* block = last; block; block = block->before)
+      if (!block->free) return false;
+    return true;
   }
   /// Merges `block`, the neighbour behind `into`, into `into`.
   void absorb(Block* into, Block* block) {
@@ -101,6 +129,43 @@ bool MemoryPool::holds(const std::byte* memory) const {
 MemoryStats MemoryPool::stats() const {
   std::lock_guard lock(mutex_);
   return stats_;
+}
+
+bool MemoryPool::fits(const Range& range, int64_t bytes) const {
+  const auto found = range.free.lower_bound(bytes);
+  return found != range.free.end() && (!options_.guarded || found->first == bytes);
+}
+
+/// Takes over the smallest range of an ended stream that has a fitting block. A range without
+/// memory else takes over the largest, in which it then grows.
+void MemoryPool::take_over(Range& range, int64_t bytes) {
+  auto chosen = ranges_.end();
+  bool fitting = false;
+  for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {
+    const Range& other = *it->second;
+    if (&other == &range || !other.stream.has_ended()) continue;
+    const bool fits_here = fits(other, bytes);
+    if (fitting && !fits_here) continue;
+    const bool better = chosen == ranges_.end() || fits_here != fitting ||
+                        (other.bytes() < chosen->second->bytes()) == fitting;
+    if (better) chosen = it;
+    fitting = fits_here;
+  }
+  if (chosen == ranges_.end() || (!fitting && !range.memory.empty())) return;
+  range.absorb(*chosen->second);
+  ranges_.erase(chosen);
+}
+
+/// Returns ended streams' memory that nobody uses to the system. Returns whether there was any.
+bool MemoryPool::give_back_ended(const Range& asking) {
+  const int64_t before = stats_.reserved_bytes;
+  std::erase_if(ranges_, [&](const auto& entry) {
+    const Range& range = *entry.second;
+    if (&range == &asking || !range.stream.has_ended() || !range.is_free()) return false;
+    stats_.reserved_bytes -= range.bytes();
+    return true;
+  });
+  return stats_.reserved_bytes < before;
 }
 
 MemoryPool::Block* MemoryPool::take_fitting(Range& range, int64_t bytes) {
@@ -175,18 +240,26 @@ void MemoryPool::count_growth(bool grown, int64_t bytes) {
   stats_.reserved_bytes += bytes;
 }
 
-MemoryPool::Block* MemoryPool::allocate(int64_t bytes, int64_t stream_id) {
+MemoryPool::Block* MemoryPool::allocate(int64_t bytes, const StreamId& stream) {
   bytes = round_up(std::max<int64_t>(bytes, 1), kAlignment);
   std::lock_guard lock(mutex_);
-  std::unique_ptr<Range>& of_stream = ranges_[stream_id];
-  if (!of_stream) of_stream = std::make_unique<Range>();
+  std::unique_ptr<Range>& of_stream = ranges_[stream.number];
+  if (!of_stream) of_stream = std::make_unique<Range>(stream);
   Range& range = *of_stream;
   Block* block = take_fitting(range, bytes);
   if (!block) {
-    if (options_.guarded) {
-      grow_guarded(range, bytes);
-    } else {
-      grow(range, bytes);
+    take_over(range, bytes);
+    block = take_fitting(range, bytes);
+  }
+  if (!block) {
+    const auto grow_by_need = [&] {
+      options_.guarded ? grow_guarded(range, bytes) : grow(range, bytes);
+    };
+    try {
+      grow_by_need();
+    } catch (const OutOfMemory&) {
+      if (!give_back_ended(range)) throw;
+      grow_by_need();
     }
     block = take_fitting(range, bytes);
   }
@@ -211,9 +284,9 @@ void MemoryPool::free(Block* block) noexcept {
   range.insert_free(block);
 }
 
-Storage::Storage(MemoryPool& pool, int64_t bytes, int64_t stream_id)
+Storage::Storage(MemoryPool& pool, int64_t bytes, const StreamId& stream)
     : pool_(&pool),
-      block_(pool.allocate(bytes, stream_id)),
+      block_(pool.allocate(bytes, stream)),
       data_(MemoryPool::data(block_)),
       bytes_(bytes),
       device_(pool.device()) {}

@@ -1,6 +1,7 @@
 // A caching memory pool and the blocks it lends. The pool is thread-safe. A block freed on one
 // stream is lent again only on the same stream, so in-order work never sees its memory change
-// hands.
+// hands. When a stream has ended, its work is done, and others may have its free blocks. Whoever
+// frees a block of an ended stream has waited for other streams' work on the block.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +11,13 @@
 #include <mutex>
 
 #include "core/device/device.h"
+#include "core/device/stream_id.h"
 
 namespace wisp {
 
 struct MemoryStats {
   int64_t system_allocations = 0;  // number of times that the system was asked for memory
-  int64_t reserved_bytes = 0;      // bytes from the system, which the pool keeps to its end
+  int64_t reserved_bytes = 0;      // bytes from the system
   int64_t used_bytes = 0;          // bytes lent now
   int64_t peak_used_bytes = 0;     // most bytes lent at once
 };
@@ -28,8 +30,9 @@ struct MemoryOptions {
 };
 
 /// A pool with a growing range of addresses per stream. Free neighbours merge into one block, and
-/// the best fit is lent first, so memory of small layers serves large ones. Blocks are 64-byte
-/// aligned. A process shares one pool per device.
+/// the best fit is lent first, so memory of small layers serves large ones. A stream that lacks
+/// memory takes over an ended stream's range before its own grows. Blocks are 64-byte aligned. A
+/// process shares one pool per device.
 class MemoryPool {
  public:
   struct Block;
@@ -41,7 +44,7 @@ class MemoryPool {
 
   Device device() const { return device_; }
   /// Throws OutOfMemory with the sizes asked for and held if the system has no memory left.
-  Block* allocate(int64_t bytes, int64_t stream_id);
+  Block* allocate(int64_t bytes, const StreamId& stream);
   void free(Block* block) noexcept;
   static std::byte* data(const Block* block);
   /// Whether `memory` lies in this pool.
@@ -53,6 +56,9 @@ class MemoryPool {
   struct Range;
 
   Block* take_fitting(Range& range, int64_t bytes);
+  bool fits(const Range& range, int64_t bytes) const;
+  void take_over(Range& range, int64_t bytes);
+  bool give_back_ended(const Range& asking);
   void grow(Range& range, int64_t bytes);
   void grow_guarded(Range& range, int64_t bytes);
   void count_growth(bool grown, int64_t bytes);
@@ -60,14 +66,14 @@ class MemoryPool {
   Device device_;
   MemoryOptions options_;
   mutable std::mutex mutex_;
-  std::map<int64_t, std::unique_ptr<Range>> ranges_;  // key: stream id
+  std::map<int64_t, std::unique_ptr<Range>> ranges_;  // key: number of the stream
   MemoryStats stats_;
 };
 
 /// A block of memory, returned to its pool when the last owner releases it.
 class Storage {
  public:
-  Storage(MemoryPool& pool, int64_t bytes, int64_t stream_id);
+  Storage(MemoryPool& pool, int64_t bytes, const StreamId& stream);
   /// Zeroed host memory outside any pool, for stand-alone host tensors.
   explicit Storage(int64_t bytes);
   /// Host memory with a foreign owner, whose deleter frees it.

@@ -13,16 +13,36 @@
 
 namespace wisp {
 
+/// What the handles of a stream share. The last one waits for the work, then the stream has ended.
+struct Stream::Life {
+  explicit Life(int64_t number) : id(number, ended) {}
+  ~Life() {
+    queue.reset();
+    native.reset();
+    ended->store(true, std::memory_order_release);
+  }
+  Life(const Life&) = delete;
+  Life& operator=(const Life&) = delete;
+
+  const std::shared_ptr<std::atomic<bool>> ended = std::make_shared<std::atomic<bool>>(false);
+  const StreamId id;
+  std::unique_ptr<WorkQueue> queue;
+  std::shared_ptr<void> native;
+};
+
+const StreamId& Stream::id() const { return life_->id; }
+
 Stream Stream::immediate() {
   static std::atomic<int64_t> next_id{1};
   Stream stream;
-  stream.id_ = next_id++;
+  stream.life_ = std::make_shared<Life>(next_id++);
   return stream;
 }
 
 Stream Stream::late(int threads) {
   Stream stream = immediate();
-  stream.queue_ = std::make_shared<WorkQueue>([threads] { omp_set_num_threads(threads); });
+  stream.life_->queue = std::make_unique<WorkQueue>([threads] { omp_set_num_threads(threads); });
+  stream.queue_ = stream.life_->queue.get();
   return stream;
 }
 
@@ -31,7 +51,8 @@ Stream Stream::on(Device device) {
   if (!device.is_cuda()) return stream;
   stream.device_ = device;
   cuda::OwnedStream owned = cuda::make_stream(device, kScratchBytes);
-  stream.native_ = std::move(owned.handle);
+  stream.native_ = owned.handle.get();
+  stream.life_->native = std::move(owned.handle);
   stream.scratch_ = owned.scratch;
   return stream;
 }
@@ -43,7 +64,7 @@ void Stream::post(std::function<void()> task) const {
 }
 
 void Stream::synchronize() const {
-  if (native_) cuda::synchronize(native_.get());
+  if (native_) cuda::synchronize(native_);
   if (queue_) queue_->drain();
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/device/device.h"
+#include "core/device/stream_id.h"
 
 namespace wisp {
 
@@ -29,8 +30,8 @@ class Stream {
   static Stream on(Device device);
 
   Device device() const { return device_; }
-  /// A number unique in the process. Memory freed on a stream is reused only on the same stream.
-  int64_t id() const { return id_; }
+  /// Memory freed on a stream is reused only on the same stream, until the stream has ended.
+  const StreamId& id() const;
 
   /// Submits host work. Throws Error on a device's stream, which cannot order it.
   template <class Task>
@@ -66,7 +67,7 @@ class Stream {
   /// Waits for everything submitted so far. Rethrows a task's exception.
   void synchronize() const;
   /// The native handle of a CUDA stream (cudaStream_t); null on the CPU.
-  void* native() const { return native_.get(); }
+  void* native() const { return native_; }
   /// kScratchBytes of device memory for a loop's data between its launches. Later work on the
   /// stream may overwrite it. Null on the CPU.
   std::byte* scratch() const { return scratch_; }
@@ -81,14 +82,16 @@ class Stream {
   };
 
  private:
+  struct Life;
+
   Stream() = default;
   void post(std::function<void()> task) const;
   void launch_bytes(const Launch& launch) const;
 
+  std::shared_ptr<Life> life_;  // owns the queue
   Device device_;
-  int64_t id_ = 0;
-  std::shared_ptr<WorkQueue> queue_;
-  std::shared_ptr<void> native_;
+  WorkQueue* queue_ = nullptr;
+  void* native_ = nullptr;
   std::byte* scratch_ = nullptr;
 };
 

@@ -12,8 +12,8 @@ Tensor::Tensor(Shape shape, DType dtype)
       shape_(shape),
       dtype_(dtype) {}
 
-Tensor::Tensor(Shape shape, DType dtype, MemoryPool& pool, int64_t stream_id)
-    : storage_(std::make_shared<Storage>(pool, shape.numel() * size_of(dtype), stream_id)),
+Tensor::Tensor(Shape shape, DType dtype, MemoryPool& pool, const StreamId& stream)
+    : storage_(std::make_shared<Storage>(pool, shape.numel() * size_of(dtype), stream)),
       shape_(shape),
       dtype_(dtype) {}
 

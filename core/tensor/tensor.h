@@ -17,8 +17,8 @@ class Tensor {
   Tensor() = default;  // undefined: no storage
   /// A zeroed host tensor with storage of its own.
   Tensor(Shape shape, DType dtype);
-  /// Uninitialised memory of a pool, for work on the stream with the given id.
-  Tensor(Shape shape, DType dtype, MemoryPool& pool, int64_t stream_id);
+  /// Uninitialised memory of a pool, for work on `stream`.
+  Tensor(Shape shape, DType dtype, MemoryPool& pool, const StreamId& stream);
   /// A view of `memory` on the host, which must hold the shape's bytes.
   Tensor(Shape shape, DType dtype, std::shared_ptr<std::byte> memory);
 

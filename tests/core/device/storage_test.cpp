@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/device/address_range.h"
+#include "core/device/stream.h"
 #include "core/random.h"
 #include "tests/support/address_limit.h"
 #include "tests/support/error_of.h"
@@ -216,6 +220,99 @@ TEST(MemoryPool, LendsAgainOnTheSameStreamOnly) {
   pool.free(same);
 }
 
+/// The id of a stream that a test ends.
+struct EndingStream {
+  explicit EndingStream(int64_t number) : id(number, ended) {}
+  const std::shared_ptr<std::atomic<bool>> ended = std::make_shared<std::atomic<bool>>(false);
+  const StreamId id;
+};
+
+/// Blocks of `megabytes`, which are lent and freed on the stream.
+void use_once(MemoryPool& pool, const StreamId& stream, std::initializer_list<int64_t> megabytes) {
+  std::vector<MemoryPool::Block*> blocks;
+  for (const int64_t size : megabytes) blocks.push_back(pool.allocate(size * kMegabyte, stream));
+  for (MemoryPool::Block* block : blocks) pool.free(block);
+}
+
+TEST(MemoryPool, HoldsForStreamsOneAfterTheOtherWhatTheLargestNeeds) {
+  for (const bool late : {false, true}) {
+    MemoryPool pool;
+    for (const int64_t megabytes : {16, 16, 8, 17, 16}) {
+      const Stream stream = late ? Stream::late() : Stream::immediate();
+      const Storage a(pool, megabytes * kMegabyte, stream.id());
+      stream.submit([&a] { a.data()[0] = std::byte{1}; });
+    }
+    EXPECT_EQ(pool.stats().used_bytes, 0);
+    EXPECT_EQ(pool.stats().reserved_bytes, 17 * kMegabyte);
+  }
+}
+
+TEST(MemoryPool, GivesAnEndedStreamsMemoryToStreamsThatLackSome) {
+  MemoryPool pool;
+  EndingStream small(1), large(2), living(3), other(4);
+  use_once(pool, living.id, {1});
+  use_once(pool, small.id, {2});
+  use_once(pool, large.id, {5});
+  const auto grows = [&](const StreamId& stream, int64_t megabytes) {
+    const int64_t before = pool.stats().reserved_bytes;
+    use_once(pool, stream, {megabytes});
+    return (pool.stats().reserved_bytes - before) / kMegabyte;
+  };
+  EXPECT_EQ(grows(living.id, 2), 1) << "no stream has ended, so its own range grows";
+  *small.ended = *large.ended = true;
+  EXPECT_EQ(grows(living.id, 4), 0) << "the range that has so much";
+  EXPECT_EQ(grows(other.id, 2), 0) << "the other one is still there";
+  EXPECT_EQ(grows(other.id, 3), 1) << "and grows";
+  EXPECT_EQ(grows(living.id, 8), 6) << "a range grows behind its own memory";
+  use_once(pool, living.id, {5, 8});
+}
+
+TEST(MemoryPool, ABlockMayOutliveItsStream) {
+  MemoryPool pool;
+  EndingStream first(1);
+  MemoryPool::Block* free = pool.allocate(3 * kMegabyte, first.id);
+  MemoryPool::Block* used = pool.allocate(kMegabyte, first.id);
+  MemoryPool::Block* behind = pool.allocate(2 * kMegabyte, first.id);
+  std::byte* const place = MemoryPool::data(free);
+  MemoryPool::data(used)[0] = std::byte{7};
+  pool.free(free);
+  pool.free(behind);
+  *first.ended = true;
+  MemoryPool::Block* taken = pool.allocate(3 * kMegabyte, 2);
+  EXPECT_EQ(MemoryPool::data(taken), place);
+  MemoryPool::Block* more = pool.allocate(4 * kMegabyte, 2);
+  EXPECT_EQ(MemoryPool::data(used)[0], std::byte{7});
+  EXPECT_EQ(pool.stats().reserved_bytes, 8 * kMegabyte) << "the end of the range grew";
+  for (MemoryPool::Block* block : {used, taken, more}) pool.free(block);
+  EXPECT_EQ(pool.stats().used_bytes, 0);
+  use_once(pool, 2, {8});
+  EXPECT_EQ(pool.stats().reserved_bytes, 8 * kMegabyte) << "all of it is one block again";
+}
+
+TEST(MemoryPool, GuardedBlocksOfEndedStreamsAreLentAgain) {
+  MemoryPool pool({}, {.guarded = true});
+  EndingStream first(1), second(2);
+  use_once(pool, first.id, {1, 2});
+  const int64_t reserved = pool.stats().reserved_bytes;
+  *first.ended = true;
+  use_once(pool, second.id, {2, 1});
+  EXPECT_EQ(pool.stats().reserved_bytes, reserved);
+}
+
+TEST(MemoryPool, GivesBackWhatNobodyCanUseBeforeItRunsOut) {
+  const AddressLimit limit(1024 * kMegabyte);
+  const int64_t room = *address_limit() - addresses_now();
+  const int64_t half = room / 2 / kMegabyte;
+  MemoryPool pool;
+  EndingStream first(1);
+  use_once(pool, first.id, {half});
+  use_once(pool, 2, {1});
+  EXPECT_NE(error_of([&] { use_once(pool, 2, {half * 5 / 4}); }), "no error");
+  *first.ended = true;
+  use_once(pool, 2, {half * 5 / 4});
+  EXPECT_LT(pool.stats().reserved_bytes, (half * 5 / 4 + 4) * kMegabyte);
+}
+
 TEST(MemoryPool, ServesManyThreads) {
   MemoryPool pool;
   std::vector<std::thread> threads;
@@ -230,6 +327,24 @@ TEST(MemoryPool, ServesManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(pool.stats().used_bytes, 0);
+}
+
+TEST(MemoryPool, StreamsOfManyThreadsComeAndGo) {
+  MemoryPool pool;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&pool] {
+      for (int i = 0; i < 50; ++i) {
+        const Stream stream = Stream::immediate();
+        const Storage a(pool, kMegabyte, stream.id());
+        const Storage b(pool, 50, stream.id());
+        a.data()[kMegabyte - 1] = b.data()[49] = std::byte{1};
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.stats().used_bytes, 0);
+  EXPECT_LE(pool.stats().reserved_bytes, 9 * kMegabyte) << "two ranges for a thread at most";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 
 #include "core/copy.h"
 #include "core/emulated/queues.h"
@@ -98,6 +99,43 @@ TEST(EmulatedMemory, GrowsOnAfterItRanOut) {
     EXPECT_NE(Memory::get().alias(more.raw(), 2 << 20), nullptr);
   }
   Memory::get().set_limit(limit);
+}
+
+TEST(EmulatedMemory, OfAnEndedStreamIsLentAgainAfterTheStreamsWork) {
+  for (const uint64_t seed : {0u, 1u, 2u}) {
+    emulated::Queues::get().shuffle(seed);
+    MemoryPool pool(first_device());
+    const std::byte* before = nullptr;
+    for (int round = 0; round < 5; ++round) {
+      const Stream stream = Stream::on(first_device());
+      const Tensor x({4 << 20}, DType::f32, pool, stream.id());
+      EXPECT_TRUE(round == 0 || x.raw() == before);
+      before = x.raw();
+      run_once(stream, Store{x.data<float>(), static_cast<float>(round)});
+      // nothing but their end has made the streams before this one do their work
+      if (round >= 3) {
+        EXPECT_EQ(*fetch(stream, x.slice(0, {1})).data<float>(), static_cast<float>(round));
+      }
+    }
+    EXPECT_EQ(pool.stats().reserved_bytes, 16 << 20);
+  }
+  emulated::Queues::get().shuffle(0);
+}
+
+TEST(EmulatedMemory, OfAStreamWithAnotherHandleIsNotLentAgain) {
+  MemoryPool pool(first_device());
+  std::optional<Stream> handle;
+  std::byte* before = nullptr;
+  {
+    const Stream stream = Stream::on(first_device());
+    before = Tensor({1 << 20}, DType::u8, pool, stream.id()).raw();
+    handle = stream;
+  }
+  const Stream other = Stream::on(first_device());
+  EXPECT_NE(Tensor({1 << 20}, DType::u8, pool, other.id()).raw(), before);
+  handle.reset();
+  const Stream third = Stream::on(first_device());
+  EXPECT_EQ(Tensor({1 << 20}, DType::u8, pool, third.id()).raw(), before);
 }
 
 TEST(EmulatedMemory, IsGivenBack) {

@@ -35,7 +35,7 @@ std::optional<TensorPart> part_of_name(const std::string& name);
 /// A named tensor of a worker's state, and how it is saved and resized.
 struct SavedState {
   std::string name;  // "momentum/stage1.block0.conv1.weight"; a part: "….weight[128:256]"
-  Tensor tensor;     // on the host
+  Tensor tensor;     // in use: on the worker's device, or the host
   Sharing sharing = Sharing::per_rank;
   OnResize on_resize = OnResize::repeat;
   bool within_epoch = false;  // only used by a run that resumes within an epoch

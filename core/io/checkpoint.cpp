@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 
 #include "core/base/number.h"
 #include "core/io/checksum.h"
@@ -155,6 +156,17 @@ void CheckpointReader::read(const std::string& name, const Tensor& into) const {
   const std::string checksum = checksum_text(crc32c(into.raw(), static_cast<size_t>(into.bytes())));
   WISP_CHECK(checksum == said->second, path(), ": ", name, " is damaged: its checksum is ",
              checksum, ", expected ", said->second);
+}
+
+Tensor CheckpointReader::read(const std::string& name, DType dtype) const {
+  const SafetensorsEntry& given = entry(name);
+  WISP_CHECK(given.dtype == safetensors_name(dtype), path(), ": ", name, " is ", given.str(),
+             ", expected ", safetensors_name(dtype));
+  const Tensor tensor = naming(concat(path(), ": ", name), [&] {
+    return Tensor(Shape(std::span<const int64_t>(given.extents)), dtype);
+  });
+  read(name, tensor);
+  return tensor;
 }
 
 const std::string& CheckpointReader::metadata(const std::string& key) const {

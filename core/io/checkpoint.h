@@ -78,6 +78,9 @@ class CheckpointReader {
   /// has another shape or dtype, or has a wrong checksum; after a wrong checksum `into` holds the
   /// damaged values.
   void read(const std::string& name, const Tensor& into) const;
+  /// The tensor with the shape that the file says. Throws Error also for another dtype, before it
+  /// takes memory, which is thus never more than the file has.
+  Tensor read(const std::string& name, DType dtype) const;
   bool has_metadata(const std::string& key) const { return header_.metadata.count(key) != 0; }
   /// Throws Error if the key is missing.
   const std::string& metadata(const std::string& key) const;

@@ -13,6 +13,11 @@ using Json = nlohmann::json;  // sorted keys
 constexpr const char* kMetadata = "__metadata__";
 constexpr int kMaxExtents = 64;  // more than any tensor has; ends an endless list early
 
+/// The bits of an element, for the format's types that Wisp does not have.
+constexpr std::pair<const char*, int> kOtherTypes[] = {
+    {"BOOL", 8},    {"I8", 8},      {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F4", 4},
+    {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"I16", 16},    {"U16", 16},    {"U64", 64},    {"C64", 64}};
+
 constexpr std::pair<DType, const char*> kNames[] = {
     {DType::f32, "F32"}, {DType::f64, "F64"}, {DType::f16, "F16"}, {DType::bf16, "BF16"},
     {DType::i32, "I32"}, {DType::i64, "I64"}, {DType::u8, "U8"},   {DType::u32, "U32"}};
@@ -64,16 +69,25 @@ SafetensorsEntry entry_of(const std::string& name, const Json& json, int64_t dat
   return entry;
 }
 
+/// The bits of an element; 0 for a type that is not of the format.
+int bits_of(const std::string& name) {
+  if (const std::optional<DType> dtype = safetensors_dtype(name))
+    return 8 * static_cast<int>(size_of(*dtype));
+  for (const auto& [known, bits] : kOtherTypes)
+    if (known == name) return bits;
+  return 0;
+}
+
 /// Throws Error unless the entry has the bytes of its shape.
 void check_size(const std::string& name, const SafetensorsEntry& entry) {
-  const std::optional<DType> dtype = safetensors_dtype(entry.dtype);
-  if (!dtype) return;
-  int64_t bytes = size_of(*dtype);
+  int64_t bits = bits_of(entry.dtype);
+  if (bits == 0) return;
   bool fits = true;
-  for (const int64_t extent : entry.extents) fits &= !__builtin_mul_overflow(bytes, extent, &bytes);
+  for (const int64_t extent : entry.extents) fits &= !__builtin_mul_overflow(bits, extent, &bits);
   // an extent of 0 after an overflow is refused too: no real tensor has one
-  WISP_CHECK(fits && bytes == entry.end - entry.begin, name, " has ", entry.end - entry.begin,
-             " bytes, ", entry.str(), " needs ", fits ? std::to_string(bytes) : "too many");
+  WISP_CHECK(fits && bits % 8 == 0 && bits / 8 == entry.end - entry.begin, name, " has ",
+             entry.end - entry.begin, " bytes, ", entry.str(), " needs ",
+             fits ? bits % 8 == 0 ? std::to_string(bits / 8) : concat(bits, " bits") : "too many");
 }
 
 void check_no_gap(const std::map<std::string, SafetensorsEntry>& tensors, int64_t data_bytes) {
@@ -111,7 +125,7 @@ SafetensorsHeader SafetensorsHeader::parse(std::string_view text, int64_t data_b
     WISP_CHECK(json.is_object(), "the header is no JSON object");
     for (const auto& [name, value] : json.items()) {
       if (name == kMetadata) {
-        value.get_to(header.metadata);
+        if (!value.is_null()) value.get_to(header.metadata);
         continue;
       }
       const SafetensorsEntry entry = entry_of(name, value, data_bytes);

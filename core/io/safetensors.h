@@ -28,9 +28,9 @@ struct SafetensorsHeader {
   /// The header as JSON with sorted keys. Its bytes depend only on the content.
   std::string text() const;
   /// Reads an untrusted header of a file with `data_bytes` bytes behind the header. Throws Error
-  /// unless each tensor is named once, has the bytes of its shape (any number for a dtype unknown
-  /// to Wisp), and the tensors fill the file without a gap. Takes memory of a small multiple of the
-  /// text.
+  /// unless each tensor is named once, has the bytes of its shape (any number for a dtype that is
+  /// not of the format), and the tensors fill the file without a gap. Metadata may be null, for
+  /// none. Takes memory of a small multiple of the text.
   static SafetensorsHeader parse(std::string_view text, int64_t data_bytes);
 };
 

@@ -59,12 +59,9 @@ Tensor tensor_of(const std::vector<T>& values) {
 }
 
 Tensor read(const CheckpointReader& index, const std::string& name, DType dtype) {
-  const std::vector<int64_t>& extents = index.entry(name).extents;
-  WISP_CHECK(extents.size() == 1, index.path(), ": ", name, " is ", index.entry(name).str(),
-             ", expected a list");
-  const Tensor tensor({extents[0]}, dtype);
-  index.read(name, tensor);
-  return tensor;
+  WISP_CHECK(index.entry(name).extents.size() == 1, index.path(), ": ", name, " is ",
+             index.entry(name).str(), ", expected a list");
+  return index.read(name, dtype);
 }
 
 }  // namespace

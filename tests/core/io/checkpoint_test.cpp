@@ -9,6 +9,7 @@
 
 #include "tests/support/error_of.h"
 #include "tests/support/file_size_limit.h"
+#include "tests/support/sealed_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
@@ -332,6 +333,36 @@ TEST(Checkpoint, AFullDiskLeavesTheOldFile) {
   }
   EXPECT_EQ(read_text(dir / "a"), before);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(Checkpoint, ATensorIsReadWithTheShapeOfTheFile) {
+  const TempDir dir;
+  Sample().write(dir / "a");
+  const CheckpointReader reader(dir / "a");
+  const Tensor weight = reader.read("weight", DType::f32);
+  EXPECT_EQ(weight.shape(), Shape({2, 3}));
+  EXPECT_TRUE(same(weight, Sample().weight));
+  EXPECT_EQ(reader.read("step", DType::i64).shape(), Shape());
+  EXPECT_EQ(error_of([&] { reader.read("weight", DType::i64); }),
+            (dir / "a") + ": weight is F32 [2,3], expected I64");
+  EXPECT_EQ(error_of([&] { reader.read("bias", DType::f32); }),
+            (dir / "a") + ": has no tensor bias");
+}
+
+// The shapes of these tensors ask for more memory than there is, but the file has no byte of them.
+TEST(Checkpoint, AShapeWithoutBytesTakesNoMemory) {
+  const TempDir dir;
+  const int64_t many = int64_t{1} << 57;
+  SafetensorsHeader header;
+  header.tensors["later"] = {"X9", {many}, 0, 0};
+  header.tensors["empty"] = {"F32", {0, many, 16}, 0, 0};
+  header.tensors["ranks"] = {"F32", {1, 1, 1, 1, 1, 1, 1, 1}, 0, 4};
+  write_sealed(dir, "a", header, "1234");
+  const CheckpointReader reader(dir / "a");
+  EXPECT_EQ(error_of([&] { reader.read("later", DType::f32); }),
+            concat(dir / "a", ": later is X9 [", many, "], expected F32"));
+  for (const char* name : {"empty", "ranks"})
+    EXPECT_EQ(error_of([&] { reader.read(name, DType::f32); }).find(dir / "a" + ": " + name), 0u);
 }
 
 TEST(Checkpoint, APlaceThatCannotBeWrittenIsNamed) {

@@ -42,6 +42,39 @@ TEST(Safetensors, ReadsWhatOthersWrite) {
   EXPECT_TRUE(SafetensorsHeader::parse("{}", 0).tensors.empty());
 }
 
+TEST(Safetensors, MetadataMayBeNone) {
+  for (const char* none : {"null", "{}"}) {
+    const SafetensorsHeader header = SafetensorsHeader::parse(
+        concat(R"({"__metadata__": )", none,
+               R"(, "a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})"),
+        4);
+    EXPECT_TRUE(header.metadata.empty());
+    EXPECT_EQ(header.tensors.size(), 1u);
+  }
+  for (const char* other :
+       {"[]", "7", "\"a\"", "{\"a\":null}", "{\"a\":[]}", "{\"a\":{}}", "false"})
+    EXPECT_NE(refusal(concat(R"({"__metadata__": )", other, "}"), 0), "no error") << other;
+}
+
+TEST(Safetensors, KnowsTheSizesOfTheFormatsTypes) {
+  struct Type {
+    const char* name;
+    int eight;  // bytes of eight elements
+  };
+  for (const auto& [name, eight] :
+       {Type{"BOOL", 8},    Type{"F4", 4},   Type{"F6_E2M3", 6}, Type{"F6_E3M2", 6},
+        Type{"U8", 8},      Type{"I8", 8},   Type{"F8_E5M2", 8}, Type{"F8_E4M3", 8},
+        Type{"F8_E8M0", 8}, Type{"I16", 16}, Type{"U16", 16},    Type{"F16", 16},
+        Type{"BF16", 16},   Type{"I32", 32}, Type{"U32", 32},    Type{"F32", 32},
+        Type{"C64", 64},    Type{"F64", 64}, Type{"I64", 64},    Type{"U64", 64}}) {
+    EXPECT_EQ(refusal(one("[8]", concat("[0,", eight, "]"), name), eight), "no error") << name;
+    EXPECT_EQ(refusal(one("[8]", "[0,0]", name), 0),
+              concat("a has 0 bytes, ", name, " [8] needs ", eight));
+  }
+  EXPECT_EQ(refusal(one("[3]", "[0,2]", "F4"), 2), "a has 2 bytes, F4 [3] needs 12 bits");
+  EXPECT_EQ(refusal(one("[8]", "[0,3]", "F3"), 3), "no error") << "a type of a later version";
+}
+
 TEST(Safetensors, RefusesTensorsThatAreNotWhereTheyCouldBe) {
   EXPECT_EQ(refusal(one("[2]", "[0,8]")), "no error");
   EXPECT_EQ(refusal(one("[2]", "[0,16]")), "a: lies at bytes 0 to 16 of 8");

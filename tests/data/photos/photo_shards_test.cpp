@@ -9,6 +9,7 @@
 
 #include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
+#include "tests/support/sealed_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
@@ -140,6 +141,39 @@ TEST_F(Shards, RefuseAnIndexWhoseNumbersDoNotFit) {
   write(folder_);
   change_index("sizes", [](const Tensor& numbers) { return numbers.rows(0, 8); });
   EXPECT_EQ(refusal(), index + "lists of 8 and of 9 photos");
+}
+
+// The lists' shapes ask for more memory than there is, but the file has no byte of them.
+TEST_F(Shards, RefuseAListOfAnotherTypeBeforeTheyTakeMemory) {
+  write(folder_);
+  const CheckpointReader good(folder_ + "/photos.index");
+  const int64_t many = int64_t{1} << 57;
+  for (const std::string list :
+       {"labels", "shards", "checksums", "offsets", "sizes", "name_ends", "lengths", "names"}) {
+    const std::map<std::string, Tensor> lists = tensors_in(folder_ + "/photos.index");
+    for (const char* dtype : {"X9", "int64"}) {
+      SafetensorsHeader header;
+      std::string data;
+      for (const char* key : {"format", "classes", "origin"})
+        header.metadata[key] = good.metadata(key);
+      for (const auto& [name, tensor] : lists) {
+        const auto begin = std::ssize(data);
+        if (name == list) {
+          header.tensors[name] = {dtype, {many}, begin, begin};
+          continue;
+        }
+        data.append(reinterpret_cast<const char*>(tensor.raw()),
+                    static_cast<size_t>(tensor.bytes()));
+        header.tensors[name] = {
+            safetensors_name(tensor.dtype()), {tensor.numel()}, begin, std::ssize(data)};
+      }
+      const TempDir other;
+      write_sealed(other, "photos.index", header, data);
+      EXPECT_EQ(error_of([&] { PhotoShards{other.path()}; }),
+                concat(other / "photos.index", ": ", list, " is ", dtype, " [", many,
+                       "], expected ", safetensors_name(lists.at(list).dtype())));
+    }
+  }
 }
 
 TEST_F(Shards, OfAnotherIndexAreRefused) {

@@ -189,6 +189,8 @@ NpyReader::NpyReader(std::string path) : path_(std::move(path)) {
     row_bytes *= shape[i];
   }
   rows_ = shape[0];
+  WISP_CHECK(rows_ > 0 || row_bytes <= bytes, path_, ": holds no rows, and a row of its shape has ",
+             row_bytes, " bytes, more than the file");
   WISP_CHECK(rows_ <= (bytes - begin_) / row_bytes, path_, ": holds ", bytes - begin_,
              " bytes of data, fewer than the ", rows_, " rows of ", row_bytes,
              " bytes that its header promises");
@@ -218,9 +220,10 @@ NpyWriter::NpyWriter(std::string path, const Shape& row_shape, DType dtype)
     : path_(std::move(path)), row_shape_(row_shape), dtype_(dtype) {
   std::string begin;
   if (std::filesystem::exists(path_)) {
-    rows_ = NpyReader(path_).rows();
     begin.resize(kWritten);
     std::ifstream(path_, std::ios::binary).read(begin.data(), kWritten);
+    const bool empty = begin == rows_header(dtype, row_shape, 0);
+    rows_ = empty ? 0 : NpyReader(path_).rows();
     WISP_CHECK(begin == rows_header(dtype, row_shape, rows_), path_, ": rows of shape ", row_shape,
                " cannot be appended to this file, which another program wrote or which has another "
                "shape or type");

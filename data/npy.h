@@ -18,7 +18,8 @@ namespace wisp {
 class NpyReader {
  public:
   /// Reads the header. Throws Error with the path for a file that is no .npy array of f32 or f64,
-  /// or that ends before its last row. A row must have an element, and at most Shape::kMaxRank
+  /// that ends before its last row, or whose row is larger than the file. So a row takes no more
+  /// memory than the file has bytes. A row must have an element, and at most Shape::kMaxRank
   /// dimensions. Ignores bytes after the last row, because a writer may be adding a row.
   explicit NpyReader(std::string path);
 

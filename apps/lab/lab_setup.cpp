@@ -59,6 +59,8 @@ std::optional<NpyReader> LabSetup::whole_of(int rank) const {
 WholeGradient whole_at(NpyReader& file, int64_t step) {
   double words[kWholeWords];
   file.read(step, words);
+  WISP_CHECK(words[0] >= 0.0 && words[0] <= 0x1p53 && words[1] >= 0.0, file.path(), ": row ", step,
+             " has ", words[0], " elements of norm ", words[1], ", expected numbers of 0 or more");
   return {.elements = static_cast<int64_t>(words[0]), .norm = words[1]};
 }
 

@@ -22,7 +22,7 @@ int64_t steps_before(const std::string& path, int64_t step) {
   int64_t count = 0;
   for (float number = 0; count < reader.rows(); ++count) {
     reader.read(count, &number);
-    if (static_cast<int64_t>(number) >= step) break;
+    if (!(number < static_cast<float>(step))) break;
   }
   return count;
 }

@@ -123,6 +123,48 @@ TEST(NpyReader, SaysWhatIsWrongWithAFile) {
   EXPECT_EQ(error_of([&] { NpyReader reader(dir.path()); }), dir.path() + ": is no file");
 }
 
+TEST(NpyReader, RefusesARowThatIsLargerThanTheFile) {
+  const TempDir dir;
+  const auto refusal = [&](const std::string& shape, const std::string& data = "") {
+    const std::string path = dir.write(
+        "a.npy",
+        file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }", data));
+    return error_of([&] { NpyReader reader(path); });
+  };
+  const std::string none = dir / "a.npy: holds no rows, and a row of its shape has ";
+  EXPECT_EQ(refusal("0, 200000000"), none + "800000000 bytes, more than the file");
+  EXPECT_EQ(refusal("0, 33"), none + "132 bytes, more than the file");
+  EXPECT_EQ(refusal("0, 1000, 1000, 1000"), none + "4000000000 bytes, more than the file");
+  EXPECT_EQ(refusal("0, 999999999999999999"),
+            none + "3999999999999999996 bytes, more than the file");
+  EXPECT_NE(refusal("0, 999999999999999999, 3"), "no error");
+  EXPECT_NE(refusal("1, 2" + std::string(30, ' ') + ", 3, 4, 5, 6, 7, 8"), "no error");
+  EXPECT_EQ(refusal("0, 32"), "no error") << "a recording before its first row";
+  EXPECT_EQ(refusal("0,"), "no error");
+  EXPECT_EQ(refusal("1, 3", "012345678901 and more"), "no error") << "a row that is being added";
+}
+
+TEST(NpyReader, RefusesTypesThatAreNoFloats) {
+  const TempDir dir;
+  for (const char* descr : {"'|O'", "'>f8'", "'<f2'", "'<i4'", "'|b1'", "'<U8'", "'|V8'", "'<c8'",
+                            "[('a', '<f4'), ('b', '<f4')]", "'<f4', 'descr': '<f4'", "None"}) {
+    const std::string path = dir.write(
+        "a.npy",
+        file_of(concat("{'descr': ", descr, ", 'fortran_order': False, 'shape': (2, 3), }"),
+                std::string(48, '\0')));
+    EXPECT_EQ(error_of([&] { NpyReader reader(path); }).find(path + ": "), 0u) << descr;
+  }
+}
+
+TEST(NpyWriter, GoesOnWithAFileWithoutRows) {
+  const TempDir dir;
+  const std::string path = dir / "a.npy";
+  const std::vector<float> row(100, 2.0f);  // larger than the header
+  { NpyWriter writer(path, {100}); }
+  NpyWriter(path, {100}).append(row.data());
+  EXPECT_EQ(rows_of(path), row);
+}
+
 TEST(NpyWriter, AddsRowsToAFileThatIsWholeAtAnyTime) {
   const TempDir dir;
   const std::string path = dir / "a.npy";

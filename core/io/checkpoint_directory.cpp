@@ -100,6 +100,8 @@ Manifest parse_manifest(std::istream& file, const std::string& directory) {
   WISP_CHECK(said == found, "is damaged: its checksum is ", found, ", it says ", said);
   Manifest manifest{said, content.at("facts").get<CheckpointFacts>(), {}};
   for (const auto& [name, entry] : content.at("files").items()) {
+    const bool plain = !name.empty() && name.find('/') == name.npos && name != "." && name != "..";
+    WISP_CHECK(plain, "names the file '", name, "', expected a name without a path");
     manifest.files.push_back(
         {directory + "/" + name, whole_number(entry.at("bytes")), entry.at("crc32c")});
   }

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "core/io/checksum.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -120,6 +122,25 @@ TEST(CheckpointDirectory, ADamagedManifestIsNamed) {
   fs::remove(manifest);
   EXPECT_EQ(error_of([&] { verify_checkpoint(dir / "c"); }),
             manifest + ": cannot be opened: No such file or directory");
+}
+
+TEST(CheckpointDirectory, AManifestNamesFilesOfItsDirectoryOnly) {
+  const TempDir dir;
+  save(dir, "one");
+  dir.write("outside", "one");
+  const std::string good = read_text(dir / "c/manifest.json");
+  for (const std::string name : {"../outside", "/etc/passwd", "a/b", "..", ".", "", "../c/rank0"}) {
+    std::string manifest = good;
+    manifest.replace(manifest.find("\"rank0\"") + 1, 5, name);
+    nlohmann::json content = nlohmann::json::parse(manifest);
+    content["crc32c"] = checksum_text(0);
+    const std::string zeroed = content.dump();
+    content["crc32c"] = checksum_text(crc32c(zeroed.data(), zeroed.size()));
+    dir.write("c/manifest.json", content.dump(1));
+    EXPECT_EQ(error_of([&] { verify_checkpoint(dir / "c"); }),
+              concat(dir / "c/manifest.json", ": names the file '", name,
+                     "', expected a name without a path"));
+  }
 }
 
 TEST(CheckpointDirectory, StepsAreFoundAndRemoved) {

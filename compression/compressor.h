@@ -102,6 +102,7 @@ struct StateSpec {
   int field = -1;  // index of the owning field in the unit; -1: the unit owns the state
   Sharing sharing = Sharing::per_rank;
   OnResize on_resize = OnResize::redistribute_sum;
+  ValueCheck check = check_bounded;  // of values that a checkpoint holds
 };
 
 /// A unit's state: arenas or tensors in the order of Compressor::state().

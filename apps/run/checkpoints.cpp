@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <sstream>
 #include <string_view>
 
 #include "apps/run/saved_files.h"
+#include "apps/setup/unusable_values.h"
 #include "core/base/error.h"
 #include "core/base/number.h"
 #include "core/copy.h"
@@ -20,6 +22,9 @@ namespace {
 
 constexpr const char* kHeldOut = "held_out";               // absent: no held-out samples
 constexpr const char* kStepsPerEpoch = "steps_per_epoch";  // absent: unknown
+constexpr int64_t kMostSteps = int64_t{1} << 53;           // also of epochs; doubles hold them
+constexpr int kMostWorkers = 1 << 20;
+constexpr size_t kListed = 12;  // tensors that a notice lists
 
 std::string fact(const CheckpointFacts& facts, const std::string& name) {
   const auto found = facts.find(name);
@@ -39,12 +44,36 @@ void read(const CheckpointFacts& facts, const std::string& name, T& value) {
   value = number<T>(fact(facts, name), name);
 }
 
+/// Reads a number of epochs, steps or workers.
+template <class T>
+void read_count(const CheckpointFacts& facts, const std::string& name, int64_t least, int64_t most,
+                T& value) {
+  read(facts, name, value);
+  WISP_CHECK(value >= least && value <= most, "the checkpoint's manifest says ", name, " = ", value,
+             ", expected ", least, most == kMostSteps ? " or more" : concat(" to ", most));
+}
+
+int workers_of(const CheckpointFacts& facts) {
+  int workers = 0;
+  read_count(facts, "workers", 1, kMostWorkers, workers);
+  return workers;
+}
+
+/// Describes values with which nothing can be computed; no text if there are none.
+void tell_unusable(const std::string& directory, const std::vector<std::string>& lines,
+                   std::vector<std::string>& notices) {
+  if (lines.empty()) return;
+  std::string text = concat(directory, ": has the model diverged?");
+  for (size_t i = 0; i < std::min(lines.size(), kListed); ++i) text += "\n  " + lines[i];
+  if (lines.size() > kListed) text += concat("\n  and ", lines.size() - kListed, " more tensors");
+  notices.push_back(text);
+}
+
 /// A reader of a checkpoint's files for evaluation.
 class EvaluatedFiles {
  public:
   explicit EvaluatedFiles(const std::string& directory) : shared_(shared_file(directory)) {
-    int workers = 0;
-    read(checkpoint_facts(directory), "workers", workers);
+    const int workers = workers_of(checkpoint_facts(directory));
     for (int rank = 0; rank < workers; ++rank)
       own_.push_back(std::make_unique<CheckpointReader>(rank_file(directory, rank)));
   }
@@ -53,16 +82,26 @@ class EvaluatedFiles {
   /// workers if their weights differ. Read the weights before the buffers.
   void read_first(const std::vector<std::string>& names, bool is_weight, const Tensor& into) {
     for (const std::string& name : names) {
-      if (shared_.has(name)) return shared_.read(name, into);
-      if (!own_.front()->has(name)) continue;
-      differ_ = differ_ || is_weight;
-      return differ_ ? read_mean(name, into) : own_.front()->read(name, into);
+      if (!shared_.has(name) && !own_.front()->has(name)) continue;
+      read(name, is_weight, into);
+      const std::string words = unusable_values(name, into);
+      if (!words.empty()) unusable_.push_back(concat(name, ": ", words));
+      return;
     }
     throw Error(concat((is_weight ? shared_ : *own_.front()).path(), ": has no tensor ",
                        names.back(), "; is it of another model?"));
   }
 
+  /// A line for each tensor with unusable_values().
+  const std::vector<std::string>& unusable() const { return unusable_; }
+
  private:
+  void read(const std::string& name, bool is_weight, const Tensor& into) {
+    if (shared_.has(name)) return shared_.read(name, into);
+    differ_ = differ_ || is_weight;
+    if (differ_) return read_mean(name, into);
+    own_.front()->read(name, into);
+  }
   /// Computes the mean as the workers do: the sum in order of ranks, times 1 / N.
   void read_mean(const std::string& name, const Tensor& into) const {
     into.clear();
@@ -82,10 +121,11 @@ class EvaluatedFiles {
   const CheckpointReader shared_;
   std::vector<std::unique_ptr<CheckpointReader>> own_;  // by rank
   bool differ_ = false;
+  std::vector<std::string> unusable_;
 };
 
 void read_evaluated(const Stream& stream, const std::string& directory,
-                    const FlatParameters& parameters) {
+                    const FlatParameters& parameters, std::vector<std::string>& notices) {
   EvaluatedFiles files(directory);
   for (const Segment& segment : parameters.all_segments()) {
     const Tensor weight = FlatParameters::view(parameters.weight(), segment);
@@ -99,6 +139,7 @@ void read_evaluated(const Stream& stream, const std::string& directory,
                        /*is_weight=*/false, host);
     });
   }
+  tell_unusable(directory, files.unusable(), notices);
 }
 
 void check_held_out(const std::string& directory, const CheckpointFacts& facts,
@@ -151,14 +192,21 @@ CheckpointFacts Position::facts() const {
 
 Position Position::from(const CheckpointFacts& facts) {
   Position position;
-  read(facts, "epoch", position.epoch);
-  read(facts, "in_epoch", position.in_epoch);
-  if (facts.count(kStepsPerEpoch) > 0) read(facts, kStepsPerEpoch, position.steps_per_epoch);
-  read(facts, "step", position.step);
-  read(facts, "skipped", position.skipped);
+  const auto count = [&](const char* name, int64_t least, int64_t most, int64_t& value) {
+    read_count(facts, name, least, most, value);
+  };
+  count("epoch", 0, kMostSteps, position.epoch);
+  count("step", 0, kMostSteps, position.step);
+  if (facts.count(kStepsPerEpoch) > 0)
+    count(kStepsPerEpoch, 0, kMostSteps, position.steps_per_epoch);
+  const int64_t steps = position.steps_per_epoch;
+  count("in_epoch", 0, steps > 0 ? std::min(steps, position.step) : position.step,
+        position.in_epoch);
+  count("skipped", 0, position.step, position.skipped);
   std::istringstream sums(fact(facts, "tally"));
   for (std::string sum; sums >> sum;) position.tally.sums.push_back(number<double>(sum, "tally"));
-  read(facts, "best_step", position.best_step);
+  naming("the checkpoint's manifest: tally", [&] { position.tally.check(); });
+  count("best_step", -1, position.step, position.best_step);
   read(facts, "best_value", position.best_value);
   return position;
 }
@@ -267,7 +315,8 @@ std::vector<std::string> Checkpoints::load_evaluated(const FlatParameters& param
                                                      const std::string& which) const {
   std::vector<std::string> notices;
   read_evaluated(Stream::immediate(),
-                 find_checkpoint(checkpoint_path(folder_, choose(which, notices))), parameters);
+                 find_checkpoint(checkpoint_path(folder_, choose(which, notices))), parameters,
+                 notices);
   return notices;
 }
 
@@ -276,7 +325,7 @@ std::vector<std::string> Checkpoints::load_evaluated(Replica& replica,
   std::vector<std::string> notices;
   const std::string directory = choose(replica, which, notices);
   check_held_out(directory, checkpoint_facts(directory), replica);
-  read_evaluated(replica.context().stream, directory, replica.parameters());
+  read_evaluated(replica.context().stream, directory, replica.parameters(), notices);
   return notices;
 }
 
@@ -285,14 +334,16 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
   const std::string directory = choose(replica, which, loaded.notices);
   const CheckpointFacts facts = checkpoint_facts(directory);
   loaded.position = Position::from(facts);
+  const std::string path = checkpoint_path(folder_, loaded.position.step);
+  WISP_CHECK(directory == path || directory == path + ".old", directory,
+             ": its manifest says step = ", loaded.position.step, "; was it renamed?");
 
   const std::string methods = fact(facts, "methods");
   WISP_CHECK(methods == replica.methods(), directory, " holds state of compression.method ",
              methods, ", but this run has ", replica.methods(),
              "; resume with the same compression.method and compression.policy");
   check_held_out(directory, facts, replica);
-  int workers = 0;
-  read(facts, "workers", workers);
+  const int workers = workers_of(facts);
   WISP_CHECK(workers == replica.workers() || !replica.replicas_differ(), directory,
              " holds separate weights of ", workers, " workers (compression.method ",
              replica.methods(), "); resume with workers=", workers,
@@ -303,9 +354,13 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
       "method options, compression.bucket_bytes and compression.encode_bytes that the run had "
       "(their defaults are larger on a GPU)");
   const Stream& stream = replica.context().stream;
-  read_shared(directory, stream, replica.state(), loaded.position.in_epoch > 0);
-  read_own(directory, stream, replica.state(), {replica.rank(), replica.workers()}, workers);
+  std::vector<std::string> unusable =
+      read_shared(directory, stream, replica.state(), loaded.position.in_epoch > 0);
+  std::ranges::copy(
+      read_own(directory, stream, replica.state(), {replica.rank(), replica.workers()}, workers),
+      std::back_inserter(unusable));
   if (replica.rank() == 0) {
+    tell_unusable(directory, unusable, loaded.notices);
     if (workers != replica.workers())
       loaded.notices.push_back(fmt::format("{} was saved by {} workers and is resumed by {}: {}",
                                            directory, workers, replica.workers(),

@@ -28,7 +28,7 @@ struct Position {
            static_cast<double>(in_epoch) / static_cast<double>(steps_per_epoch);
   }
   CheckpointFacts facts() const;
-  /// Throws Error if a fact is missing.
+  /// Throws Error if a fact is missing, or has a value that no run reaches.
   static Position from(const CheckpointFacts& facts);
 };
 
@@ -49,9 +49,10 @@ class Checkpoints {
   /// (passes over damaged ones, with a notice), "best" (the last if there was no validation split)
   /// or a step. If another number of workers saved the checkpoint, each state has a rule for the
   /// new ranks. The state that a model carries is read only within an epoch. Collective. Throws
-  /// Error if no whole checkpoint exists or the requested one was not kept, and for another model,
-  /// method or data.validation. Within an epoch, a model that carries state also requires the same
-  /// train.batch and train.precision.
+  /// Error if no whole checkpoint exists or the requested one was not kept, for another model,
+  /// method or data.validation, and for values that no run saves. Weights that are not finite are a
+  /// notice, because a run that diverges has them. Within an epoch, a model that carries state also
+  /// requires the same train.batch and train.precision.
   Loaded load(Replica& replica, const std::string& which = "last") const;
   /// Loads the state that evaluation takes, with any number of workers: weights and running
   /// statistics, or their averages over time if the run kept them. Statistics are rank 0's; if the

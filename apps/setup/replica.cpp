@@ -390,15 +390,24 @@ std::vector<SavedState> Replica::state() {
     saved.push_back({"buffer/" + buffer->name, buffer->value});
   if (ema_) std::ranges::copy(ema_->state(sharing), std::back_inserter(saved));
   if (options_.schedule.of_kind.plateau)
-    saved.push_back({"schedule", plateau_.state(), Sharing::shared});
+    saved.push_back({.name = "schedule",
+                     .tensor = plateau_.state(),
+                     .sharing = Sharing::shared,
+                     .check = Plateau::check});
   saved.push_back(tally_->state());
   for (size_t i = 0; i < carried_->whole().size(); ++i)
     saved.push_back({.name = concat("carry/", i),
                      .tensor = carried_->whole()[i],
                      .sharing = Sharing::shared,
                      .within_epoch = true});
-  saved.push_back({"skipped_in_a_row", skipped_in_a_row_, Sharing::shared});
-  saved.push_back({"traffic", traffic_, Sharing::per_rank, OnResize::redistribute_sum});
+  saved.push_back({.name = "skipped_in_a_row",
+                   .tensor = skipped_in_a_row_,
+                   .sharing = Sharing::shared,
+                   .check = check_counts});
+  saved.push_back({.name = "traffic",
+                   .tensor = traffic_,
+                   .on_resize = OnResize::redistribute_sum,
+                   .check = check_counts});
   return saved;
 }
 

@@ -38,6 +38,13 @@ double TallyValues::value(const Metric& metric, size_t i) const {
   return any ? metric.of_mean(mean(i + 1)) : std::nan("");
 }
 
+void TallyValues::check() const {
+  WISP_CHECK(sums.size() % 2 == 0, sums.size(), " sums, expected pairs");
+  for (size_t i = 1; i < sums.size(); i += 2)
+    WISP_CHECK(sums[i] >= 0.0 && sums[i] <= 0x1p53, "divisor ", i / 2, " is ", sums[i],
+               ", expected 0 to 2^53");
+}
+
 Tally::Tally(Context& context, const Model& model)
     : context_(context),
       model_(model),

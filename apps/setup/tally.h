@@ -25,6 +25,8 @@ struct TallyValues {
   double mean_loss() const { return mean(0); }
   /// The value of the model's i-th metric; NaN without targets for it.
   double value(const Metric& metric, size_t i) const;
+  /// Throws Error unless the sums, from a file, are pairs whose divisors can be counts.
+  void check() const;
   int64_t targets() const { return sums.empty() ? 0 : static_cast<int64_t>(sums[1]); }
 
  private:
@@ -42,7 +44,13 @@ class Tally {
   const Tensor& step_loss() const { return step_loss_; }
   /// The sums so far, for a checkpoint.
   SavedState state() const {
-    return {"tally", sums_.device(), Sharing::per_rank, OnResize::redistribute_sum};
+    return {.name = "tally",
+            .tensor = sums_.device(),
+            .on_resize = OnResize::redistribute_sum,
+            .check = [](const Tensor& sums) {
+              const auto* values = sums.data<double>();
+              TallyValues{{values, values + sums.numel()}}.check();
+            }};
   }
   /// Waits for the stream, returns the sums so far and starts again at zero.
   TallyValues take();

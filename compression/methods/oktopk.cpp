@@ -18,6 +18,7 @@
 // for VGG. Ours: the limits. C replaces their exchange that evens out the owners' results; 4k/3
 // limits L, where they send all that passes; every 32 updates they gather all sums.
 #include <algorithm>
+#include <utility>
 
 #include "compression/hand_over.h"
 #include "compression/methods/methods.h"
@@ -116,14 +117,23 @@ class Oktopk final : public Compressor {
   int64_t period() const override { return kBalanceEvery; }
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
     // With more workers each has a smaller share of the gradient, so local thresholds are divided.
-    const auto of_unit = [](const char* name, DType dtype, int64_t numel, Sharing sharing) {
-      return StateSpec{
-          .name = name, .per_element = false, .dtype = dtype, .shape = {numel}, .sharing = sharing};
+    const auto of_unit = [](const char* name, DType dtype, int64_t numel, Sharing sharing,
+                            ValueCheck check) {
+      return StateSpec{.name = name,
+                       .per_element = false,
+                       .dtype = dtype,
+                       .shape = {numel},
+                       .sharing = sharing,
+                       .check = std::move(check)};
     };
-    return {{.name = "residual"},
-            of_unit("local_threshold", DType::f32, fields(spec), Sharing::per_rank),
-            of_unit("threshold", DType::f32, fields(spec), Sharing::shared),
-            of_unit("cuts", DType::i64, fields(spec) * kCutWords, Sharing::shared)};
+    std::vector<int64_t> numels;
+    for (const Field& field : spec.fields) numels.push_back(field.numel);
+    const auto check_own_cuts = [numels](const Tensor& cuts) { check_cuts(numels, cuts); };
+    return {
+        {.name = "residual"},
+        of_unit("local_threshold", DType::f32, fields(spec), Sharing::per_rank, check_not_negative),
+        of_unit("threshold", DType::f32, fields(spec), Sharing::shared, check_not_negative),
+        of_unit("cuts", DType::i64, fields(spec) * kCutWords, Sharing::shared, check_own_cuts)};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     return layout_bytes<Lists>(spec, info);

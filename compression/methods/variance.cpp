@@ -105,7 +105,7 @@ class Variance final : public Compressor {
 
   Traits traits() const override { return {.squares = true, .sparse = true}; }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
-    return {{.name = "residual"}, {.name = "variance"}};
+    return {{.name = "residual"}, {.name = "variance", .check = check_not_negative}};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     return power_words::scratch_bytes(spec, info.ratio);

@@ -1,5 +1,6 @@
 #include "compression/sparse/regions.h"
 
+#include "core/base/error.h"
 #include "core/loops/parallel_rows.h"
 
 namespace wisp {
@@ -145,6 +146,19 @@ void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, 
                 int64_t* cuts) {
   over_fields(stream, spec, AdoptCuts{sum, summands, cuts}, kCutWords,
               [](const Field&, RegionRow&) {});
+}
+
+void check_cuts(std::span<const int64_t> numel_of_field, const Tensor& cuts) {
+  const int64_t* cut = cuts.data<int64_t>();
+  for (size_t field = 0; field < numel_of_field.size(); ++field) {
+    int64_t least = 0;
+    for (int64_t c = 0; c < kCutWords; ++c, ++cut) {
+      WISP_CHECK(*cut >= least && *cut <= numel_of_field[field], "cut ", c, " of field ", field,
+                 " is ", *cut, ", expected ", least, " to ", numel_of_field[field],
+                 ", because cuts ascend");
+      least = *cut;
+    }
+  }
 }
 
 void take_parts(const Stream& stream, const UnitSpec& spec, const StepInfo& info,

@@ -5,6 +5,8 @@
 // Ok-Topk (oktopk.cpp). Used by the comm thread.
 #pragma once
 
+#include <span>
+
 #include "compression/sparse/sparse_list.h"
 
 namespace wisp {
@@ -18,6 +20,10 @@ void propose_cuts(const Stream& stream, const UnitSpec& spec, const SparseList& 
 /// cuts = sum / summands, forced to ascend and to stay within the field.
 void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, int summands,
                 int64_t* cuts);
+
+/// Throws Error unless cuts from a file, on the host, are as adopt_cuts() leaves them: they ascend
+/// within their field.
+void check_cuts(std::span<const int64_t> numel_of_field, const Tensor& cuts);
 
 /// Copies at most part_room's share of each region of `from` to `into`, which has the same room. If
 /// a region has more, entries are taken in cyclic order from a drawn one. `part` gets the range of

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/io/value_check.h"
 #include "core/tensor/tensor.h"
 
 namespace wisp {
@@ -39,6 +40,7 @@ struct SavedState {
   Sharing sharing = Sharing::per_rank;
   OnResize on_resize = OnResize::repeat;
   bool within_epoch = false;  // only used by a run that resumes within an epoch
+  ValueCheck check = {};      // of a file's values; empty: any values
 };
 
 }  // namespace wisp

@@ -124,7 +124,10 @@ AdamW::AdamW(FlatParameters& parameters, AdamWOptions options)
 std::vector<std::string> AdamW::arenas() const { return {kFirst, kSecond}; }
 
 std::vector<SavedState> AdamW::counters() const {
-  return {{"second_moment_number", second_number_, Sharing::shared}};
+  return {{.name = "second_moment_number",
+           .tensor = second_number_,
+           .sharing = Sharing::shared,
+           .check = check_counts}};
 }
 
 void AdamW::step(const Context& context, double lr, int64_t number,

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "core/base/error.h"
 #include "core/tensor/tensor.h"
 #include "core/train/schedule.h"
 
@@ -40,6 +42,15 @@ class Plateau {
 
   /// All state, (3) f64. A checkpoint restores it by writing into it.
   const Tensor& state() const { return state_; }
+  /// Throws Error unless a state from a file, on the host, is one that losses can lead to.
+  static void check(const Tensor& state) {
+    const double* words = state.data<double>();
+    WISP_CHECK(words[kFactor] >= 0.0 && words[kFactor] <= 1.0, "the factor is ", words[kFactor],
+               ", expected 0 to 1");
+    WISP_CHECK(!std::isnan(words[kBest]), "the best loss is ", words[kBest]);
+    WISP_CHECK(words[kBad] >= 0.0 && words[kBad] <= 0x1p53, "the number of losses is ", words[kBad],
+               ", expected 0 or more");
+  }
 
  private:
   enum Word { kFactor, kBest, kBad };

@@ -139,13 +139,21 @@ std::vector<SavedState> GradientAveraging::state() {
       const Segment& segment = parameters_.segment(id);
       saved.push_back({"momentum/" + segment.name,
                        FlatParameters::view(parameters_.state("momentum"), segment),
-                       Sharing::per_rank, engaged ? OnResize::redistribute_sum : OnResize::repeat});
+                       Sharing::per_rank, engaged ? OnResize::redistribute_sum : OnResize::repeat,
+                       false, engaged ? check_bounded : ValueCheck()});
     }
   }
   if (!cut().units.empty())
-    saved.push_back({"engaged", step_plan.engaged_segments(), Sharing::shared});
-  saved.push_back({"applied", counters_, Sharing::shared});
-  saved.push_back({"last_lr", last_lr_, Sharing::shared});
+    saved.push_back({.name = "engaged",
+                     .tensor = step_plan.engaged_segments(),
+                     .sharing = Sharing::shared,
+                     .check = check_counts});
+  saved.push_back(
+      {.name = "applied", .tensor = counters_, .sharing = Sharing::shared, .check = check_counts});
+  saved.push_back({.name = "last_lr",
+                   .tensor = last_lr_,
+                   .sharing = Sharing::shared,
+                   .check = check_not_negative});
   return saved;
 }
 

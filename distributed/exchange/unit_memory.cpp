@@ -47,7 +47,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
         const bool by_segment = spec.field >= 0 && cut_unit.fields[field].slices.size() == 1;
         const std::string name = by_segment ? spec.name + "/" + segment_name(field)
                                             : "unit/" + segment_name(0) + "/" + spec.name;
-        saved_.push_back({name, tensor, spec.sharing, spec.on_resize});
+        saved_.push_back({name, tensor, spec.sharing, spec.on_resize, false, spec.check});
         has_unit_state_ = has_unit_state_ || !by_segment;
       }
     }
@@ -67,13 +67,14 @@ void UnitMemory::save(const StateSpec& spec, const Tensor& arena, const Segment&
                       std::span<const Slice> owned) {
   const std::string name = spec.name + "/" + segment.name;
   if (spec.on_resize != OnResize::owner) {
-    saved_.push_back({name, FlatParameters::view(arena, segment), spec.sharing, spec.on_resize});
+    saved_.push_back({name, FlatParameters::view(arena, segment), spec.sharing, spec.on_resize,
+                      false, spec.check});
     return;
   }
   const auto save_part = [&](int64_t begin, int64_t end) {
     saved_.push_back({part_name({name, begin, end}),
                       arena.slice(segment.offset + begin, {end - begin}), spec.sharing,
-                      spec.on_resize});
+                      spec.on_resize, false, spec.check});
   };
   bool any = false;
   for (const Slice& slice : owned) {

@@ -70,7 +70,8 @@ std::vector<int> Gossip::units_in_order() const {
 
 std::vector<SavedState> Gossip::state() {
   std::vector<SavedState> saved = units_.memory().state();
-  saved.push_back({"told", told_, Sharing::shared});
+  saved.push_back(
+      {.name = "told", .tensor = told_, .sharing = Sharing::shared, .check = check_counts});
   return saved;
 }
 

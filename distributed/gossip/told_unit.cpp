@@ -40,7 +40,8 @@ Traits ToldUnit::traits() const {
 
 std::vector<StateSpec> ToldUnit::state(const UnitSpec&, int) const {
   std::vector<StateSpec> specs;
-  for (const std::string& name : method_->arenas()) specs.push_back({.name = name});
+  const ValueCheck any;  // the weights of a run that diverges grow beyond every bound
+  for (const std::string& name : method_->arenas()) specs.push_back({.name = name, .check = any});
   return specs;
 }
 

@@ -164,7 +164,8 @@ double OwnWeights::consensus_distance() {
 
 std::vector<SavedState> OwnWeights::state() {
   std::vector<SavedState> saved = exchange_->state();
-  saved.push_back({"applied", applied_, Sharing::shared});
+  saved.push_back(
+      {.name = "applied", .tensor = applied_, .sharing = Sharing::shared, .check = check_counts});
   return saved;
 }
 

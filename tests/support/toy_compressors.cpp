@@ -290,7 +290,8 @@ class Parity final : public Toy {
              .per_element = false,
              .dtype = DType::i64,
              .shape = {1},
-             .sharing = Sharing::shared}};
+             .sharing = Sharing::shared,
+             .check = check_counts}};
   }
   Message message(const UnitSpec& spec, const StepInfo&, int) const override {
     return sum_of(spec.numel);

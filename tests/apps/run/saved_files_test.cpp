@@ -91,6 +91,50 @@ TEST_F(Resize, NamesElementsThatNobodyOwned) {
             "resume: the files of the checkpoint's ranks hold 3 elements of x[1:5], expected 4");
 }
 
+TEST_F(Resize, NamesElementsThatSeveralOwned) {
+  save_parts({{{0, 4}}, {{3, 4}}});  // 4 and not 3, as many as there should be
+  EXPECT_EQ(error_of([&] { read_part(0, 5); }),
+            "resume: the files of the checkpoint's ranks hold element 3 of x[0:5] twice, expected "
+            "each element once");
+}
+
+/// Files that say of a part that it is larger than the file, and of one that it is another.
+TEST_F(Resize, RefusesPartsThatAreNotAsTheyAreNamed) {
+  const auto refusal = [&](const std::string& name, const Shape& shape) {
+    files_.clear();
+    CheckpointWriter writer;
+    writer.add(name, Tensor(shape, DType::f32));
+    writer.write(dir_ / "0");
+    files_.push_back(std::make_unique<CheckpointReader>(dir_ / "0"));
+    return error_of([&] { read_part(0, 4); });
+  };
+  EXPECT_EQ(refusal("x[0:4]", {4}), "no error");
+  EXPECT_EQ(refusal("x[0:4000000000000000000]", {4}),
+            dir_ / "0: x[0:4000000000000000000] has the shape (4)");
+  EXPECT_EQ(refusal("x[0:4]", {3}), dir_ / "0: x[0:4] has the shape (3)");
+  EXPECT_EQ(refusal("x[0:4]", {2, 2}), dir_ / "0: x[0:4] has the shape (2, 2)");
+  EXPECT_EQ(refusal("x[2:9223372036854775807]", {4}),
+            dir_ / "0: x[2:9223372036854775807] has the shape (4)");
+}
+
+TEST_F(Resize, NamesASumThatIsTooLarge) {
+  save<int64_t>(DType::i64, {{INT64_MAX - 1}, {2}});
+  EXPECT_EQ(error_of([&] { read<int64_t>(DType::i64, 1, OnResize::redistribute_sum, 0, 3); }),
+            "resume: the sum of x over the checkpoint's ranks is too large");
+}
+
+TEST_F(Resize, ChecksTheValuesOfEachFile) {
+  save<float>(DType::f32, {{1.0f}, {std::nanf("")}, {3.0f}});
+  for (const OnResize rule : {OnResize::redistribute_sum, OnResize::repeat}) {
+    const SavedState state{.name = "x",
+                           .tensor = tensor(DType::f32, std::vector<float>{0.0f}),
+                           .on_resize = rule,
+                           .check = check_bounded};
+    EXPECT_EQ(error_of([&] { read_resized(state, files_, 1, 2); }),
+              dir_ / "1: x: element 0 is nan, expected a number of at most 2^110 in magnitude");
+  }
+}
+
 TEST_F(Resize, KeepsEveryCount) {
   save<int64_t>(DType::i64, {{10}, {10}, {10}});
   int64_t sum = 0;

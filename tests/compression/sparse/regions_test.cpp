@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/random.h"
+#include "tests/support/error_of.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
@@ -55,6 +56,31 @@ TEST(Regions, PartitionAFieldForAnyNumberOfWorkers) {
       }
     }
   }
+}
+
+/// The refusal of cuts of two fields, of 20 and 100 elements. They are the multiples of `step`, but
+/// for one word.
+std::string refusal_of_cuts(int64_t word, int64_t value, int64_t step = 1) {
+  const Tensor cuts({2 * kCutWords}, DType::i64);
+  for (int64_t c = 0; c < 2 * kCutWords; ++c)
+    cuts.data<int64_t>()[c] = c == word ? value : step * (c % kCutWords + 1);
+  const int64_t numels[] = {20, 100};
+  return error_of([&] { check_cuts(numels, cuts); });
+}
+
+TEST(Regions, CutsOfAFileAscendWithinTheirField) {
+  EXPECT_EQ(refusal_of_cuts(0, 1), "no error");
+  EXPECT_EQ(refusal_of_cuts(0, 0, 0), "no error") << "even regions";
+  EXPECT_EQ(refusal_of_cuts(14, 20), "no error");
+  EXPECT_EQ(refusal_of_cuts(29, 100), "no error");
+  EXPECT_EQ(refusal_of_cuts(3, 2), "cut 3 of field 0 is 2, expected 3 to 20, because cuts ascend");
+  EXPECT_EQ(refusal_of_cuts(14, 21),
+            "cut 14 of field 0 is 21, expected 14 to 20, because cuts ascend");
+  EXPECT_EQ(refusal_of_cuts(17, 100),
+            "cut 3 of field 1 is 4, expected 100 to 100, because cuts ascend");
+  for (const int64_t word : {0, 7, 14, 15, 29})
+    for (const int64_t value : {int64_t{-1}, int64_t{101}, INT64_MIN, INT64_MAX})
+      EXPECT_NE(refusal_of_cuts(word, value), "no error") << word << " " << value;
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "tests/support/error_of.h"
 
 namespace wisp {
 namespace {
@@ -59,6 +62,23 @@ TEST(Plateau, GoesOnFromItsState) {
 TEST(Plateau, WithoutOptionsNeverMoves) {
   Plateau plateau(std::nullopt);
   EXPECT_EQ(factors(plateau, std::vector<double>(30, 1.0)).back(), 1.0);
+}
+
+TEST(Plateau, RefusesAStateThatNoLossesLeadTo) {
+  const auto refusal = [](double factor, double best, double bad) {
+    const Tensor state({3}, DType::f64);
+    double* words = state.data<double>();
+    words[0] = factor, words[1] = best, words[2] = bad;
+    return error_of([&] { Plateau::check(state); });
+  };
+  EXPECT_EQ(refusal(1.0, std::numeric_limits<double>::infinity(), 0.0), "no error");
+  EXPECT_EQ(refusal(0.0, -2.0, 7.0), "no error");
+  EXPECT_EQ(refusal(-0.5, 1.0, 0.0), "the factor is -0.5, expected 0 to 1");
+  EXPECT_EQ(refusal(1e30, 1.0, 0.0), "the factor is 1e+30, expected 0 to 1");
+  EXPECT_NE(refusal(std::nan(""), 1.0, 0.0), "no error");
+  EXPECT_NE(refusal(1.0, std::nan(""), 0.0), "no error");
+  EXPECT_EQ(refusal(1.0, 1.0, -1.0), "the number of losses is -1, expected 0 or more");
+  EXPECT_NE(refusal(1.0, 1.0, std::nan("")), "no error");
 }
 
 }  // namespace

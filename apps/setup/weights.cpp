@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "apps/setup/unusable_values.h"
 #include "core/base/hash.h"
 #include "core/copy.h"
 #include "core/io/checkpoint.h"
@@ -138,6 +139,21 @@ void convert(const Tensor& from, const Tensor& to) {
   }
 }
 
+/// Reads a tensor as `dtype`, in PyTorch's layout. Throws Error for values that no model has.
+Tensor read_converted(const CheckpointReader& file, const std::string& name, const Wanted& wanted,
+                      DType dtype) {
+  const Tensor given(channels_first(wanted.shape), *safetensors_dtype(file.entry(name).dtype));
+  file.read(name, given);
+  Tensor converted(given.shape(), dtype);
+  convert(given, converted);
+  const std::string words = unusable_values(wanted.name, converted);
+  WISP_CHECK(words.empty(), file.path(), ": ", name, ": ", words,
+             converted.dtype() == given.dtype()
+                 ? ""
+                 : concat(" as ", name_of(dtype), " (the file has ", file.entry(name).dtype, ")"));
+  return converted;
+}
+
 }  // namespace
 
 void write_weights(const std::string& path, const Model& model, const FlatParameters& parameters,
@@ -164,7 +180,10 @@ std::vector<std::string> check_weights(const std::string& path, const Prepared& 
   for (const Buffer* buffer : model->buffers())
     add(wanted, *model, {buffer->name, buffer->shape, {}});
   const CheckpointReader file(path, CheckpointReader::Checksums::optional);
-  return match(file, wanted, run.facts()).other_classes;
+  const Match found = match(file, wanted, run.facts());
+  for (const std::string& name : found.fitting)
+    read_converted(file, name, wanted.at(name), wide_of(run.options().compute()));
+  return found.other_classes;
 }
 
 void read_weights(const Stream& stream, const std::string& path, const Model& model,
@@ -174,11 +193,8 @@ void read_weights(const Stream& stream, const std::string& path, const Model& mo
   std::map<const std::byte*, std::string> read;  // several names of a tensor must have one value
   for (const std::string& name : match(file, wanted, facts).fitting) {
     const Tensor& value = wanted.at(name).value;
-    const Tensor given(channels_first(value.shape()), *safetensors_dtype(file.entry(name).dtype));
-    file.read(name, given);
-    Tensor converted(given.shape(), value.dtype());
-    convert(given, converted);
-    converted = channels_last(converted);
+    const Tensor converted =
+        channels_last(read_converted(file, name, wanted.at(name), value.dtype()));
     const auto [first, once] = read.emplace(value.raw(), name);
     WISP_CHECK(once || std::memcmp(fetch(stream, value).raw(), converted.raw(),
                                    static_cast<size_t>(value.bytes())) == 0,

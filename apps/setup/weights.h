@@ -20,11 +20,12 @@ void write_weights(const std::string& path, const Model& model, const FlatParame
 /// unexpected, or of another shape or a type that is not float. A tensor with several names needs
 /// only one of them. A last layer for another number of classes is no error: its tensors, which
 /// differ in the first extent alone, are returned. The same number of classes with other names is
-/// an error, if the file has their hash.
+/// an error, if the file has their hash. So are values that are not finite, or not in the type of
+/// the run's weights, and negative running variances.
 std::vector<std::string> check_weights(const std::string& path, const Prepared& run);
 
 /// Reads all tensors that check_weights() did not return. Converts f16, bf16, f32 and f64. `stream`
-/// is on the parameters' device.
+/// is on the parameters' device. Throws Error as check_weights().
 void read_weights(const Stream& stream, const std::string& path, const Model& model,
                   const FlatParameters& parameters, const Facts& facts);
 

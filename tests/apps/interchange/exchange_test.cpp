@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
+#include "tests/support/sealed_files.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
 #include "tests/support/tiny_run.h"
@@ -131,6 +133,20 @@ TEST(Exchange, WhatCannotBeExportedIsSaid) {
       error_of([&] { export_run(dir / "run", dir / "a.onnx", {}); }).find("there is no checkpoint"),
       std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(dir / "a.onnx"));
+}
+
+TEST(Exchange, AFileWithANaNMakesNoRun) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=1"});
+  export_run(dir / "run", dir / "a.safetensors", {});
+  const std::map<std::string, Tensor> tensors = tensors_in(dir / "a.safetensors");
+  tensors.at("layer0.bias").data<float>()[2] = std::nanf("");
+  write_tensors(dir / "b", tensors);
+  const std::string said = dir / "b: layer0.bias: 1 of 24 values is not finite";
+  EXPECT_EQ(error_of([&] { import_run(tiny_config(), dir / "b", dir / "new", Open::create); }),
+            said);
+  EXPECT_EQ(error_of([&] { tiny_train(dir / "new", {"model.init=" + (dir / "b")}); }), said);
+  EXPECT_FALSE(std::filesystem::exists(dir / "new"));
 }
 
 }  // namespace

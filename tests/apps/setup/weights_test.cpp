@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/io/checkpoint.h"
 #include "core/tensor/channel_order.h"
 #include "layers/linear.h"
 #include "tests/support/error_of.h"
+#include "tests/support/sealed_files.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
 #include "tests/support/tiny_run.h"
@@ -144,6 +146,56 @@ TEST(Weights, WhatDoesNotFitIsListed) {
   const std::string other = refusal(dir / "a", small_resnet());
   EXPECT_NE(other.find("layer1.0.bn1.bias"), std::string::npos) << other;
   EXPECT_NE(other.find("and 25 more"), std::string::npos) << other;
+}
+
+Tensor with_value(const Shape& shape, DType dtype, int64_t element, double value) {
+  Tensor tensor(shape, dtype);
+  if (dtype == DType::f64) {
+    tensor.data<double>()[element] = value;
+  } else if (dtype == DType::f32) {
+    tensor.data<float>()[element] = static_cast<float>(value);
+  } else if (dtype == DType::bf16) {
+    tensor.data<BFloat16>()[element] = BFloat16(static_cast<float>(value));
+  } else {
+    tensor.data<Half>()[element] = Half(static_cast<float>(value));
+  }
+  return tensor;
+}
+
+TEST(Weights, ValuesThatAreNotFiniteAreNamed) {
+  const TempDir dir;
+  write(dir / "a", tiny_config());
+  const auto with = [&](DType dtype, double value, const Config& config = tiny_config()) {
+    copy_with(dir / "a", dir / "b", {{"layer1.weight", with_value({10, 24}, dtype, 99, value)}});
+    const std::string said = refusal(dir / "b", config);
+    EXPECT_EQ(error_of([&] { read(dir / "b", config); }), said) << "for those who do not ask first";
+    return said;
+  };
+  const std::string named = dir / "b: layer1.weight: 1 of 240 values is not finite";
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(with(DType::f32, std::nan("")), named);
+  EXPECT_EQ(with(DType::f32, -infinity), named);
+  EXPECT_EQ(with(DType::f16, infinity), named + " as f32 (the file has F16)");
+  EXPECT_EQ(with(DType::bf16, std::nan("")), named + " as f32 (the file has BF16)");
+  EXPECT_EQ(with(DType::f64, 1e300), named + " as f32 (the file has F64)");
+  EXPECT_EQ(with(DType::f64, 3e38), "no error");
+  const Config wide = tiny_config({"train.precision=f64"});
+  EXPECT_EQ(with(DType::f64, 1e300, wide), "no error");
+  EXPECT_EQ(with(DType::f64, std::nan(""), wide), named);
+}
+
+TEST(Weights, ANegativeVarianceIsNamed) {
+  const TempDir dir;
+  write(dir / "a", small_resnet());
+  CheckpointWriter writer;
+  for (const auto& [name, tensor] : tensors_in(dir / "a")) {
+    if (name == "layer2.0.bn1.running_var") tensor.data<float>()[31] = -0.5f;
+    if (name == "layer2.0.bn1.running_mean") tensor.data<float>()[31] = -0.5f;
+    writer.add(name, tensor);
+  }
+  writer.write(dir / "b");
+  EXPECT_EQ(refusal(dir / "b", small_resnet()),
+            dir / "b: layer2.0.bn1.running_var: 1 of 32 values is negative, which no variance is");
 }
 
 /// PyTorch's save_model writes a tensor that two layers share under one name.

@@ -1,5 +1,6 @@
 // Fuzz target for what photos are found by. The first byte chooses: the file of an index ('0'), a
-// list of a folder's classes ('1'), or the numbers of an index with right checksums ('2').
+// list of a folder's classes ('1'), the numbers of an index ('2'), or the header of an index, a
+// zero byte and its data ('3'). The last two get right checksums.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -8,7 +9,7 @@
 #include "data/photos/photo_list.h"
 #include "data/photos/photo_shards.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/sealed_files.h"
 
 namespace wisp {
 namespace {
@@ -93,6 +94,29 @@ void read_shards(const Folders& folders) {
   }
 }
 
+/// An index's header without checksums, a zero byte, and its data.
+std::string content_of(const std::string& index) {
+  const CheckpointReader reader(index);
+  SafetensorsHeader header;
+  std::string data;
+  for (const char* key : {"format", "classes", "origin"})
+    header.metadata[key] = reader.metadata(key);
+  for (const auto& [name, list] : lists_of(reader)) {
+    const auto begin = std::ssize(data);
+    data.append(reinterpret_cast<const char*>(list.raw()), static_cast<size_t>(list.bytes()));
+    header.tensors[name] = {reader.entry(name).dtype, {list.numel()}, begin, std::ssize(data)};
+  }
+  return header.text() + '\0' + data;
+}
+
+/// Writes an index of this content with right checksums.
+void write_content(const TempDir& dir, const std::string& content, const std::string& index) {
+  const size_t end = std::min(content.find('\0'), content.size());
+  const std::string data = content.substr(std::min(end + 1, content.size()));
+  write_sealed(dir, index, SafetensorsHeader::parse(content.substr(0, end), std::ssize(data)),
+               data);
+}
+
 void read_list(const Folders& folders, const std::string& list) {
   const FoundPhotos found =
       photos_by_list(folders.dir / "val", folders.dir.write("list", list), kClasses);
@@ -110,7 +134,7 @@ void fuzz(std::string_view input) {
   if (input.empty()) return;
   const std::string content(input.substr(1));
   try {
-    switch (static_cast<uint8_t>(input.front()) % 3) {
+    switch (static_cast<uint8_t>(input.front()) % 4) {
       case 0:
         folders.dir.write("shards/photos.index", content);
         read_shards(folders);
@@ -118,8 +142,12 @@ void fuzz(std::string_view input) {
       case 1:
         read_list(folders, content);
         break;
-      default:
+      case 2:
         write_numbers(folders.dir / "valid.index", content, folders.dir / "shards/photos.index");
+        read_shards(folders);
+        break;
+      default:
+        write_content(folders.dir, content, "shards/photos.index");
         read_shards(folders);
     }
   } catch (const Error&) {
@@ -131,7 +159,8 @@ std::vector<std::string> fuzz_seeds() {
   write_shards(dir / "shards");
   return {concat("0", read_text(dir / "shards/photos.index")), "1a.jpg ants\nb.jpg 2\n",
           "1ImageId,PredictionString\na,ants 1 2 3 4\n",
-          concat("2", numbers_of(dir / "shards/photos.index"))};
+          concat("2", numbers_of(dir / "shards/photos.index")),
+          concat("3", content_of(dir / "shards/photos.index"))};
 }
 
 int64_t fuzz_memory(int64_t input_bytes) { return (1 << 17) + 100 * input_bytes; }

@@ -175,6 +175,15 @@ function(wisp_test_settings name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${wisp_test_seconds} ENVIRONMENT "${wisp_test_environment}")
 endfunction()
 
+# wisp_test_under_limit(NAME PROGRAM FILTER): an entry of ctest that runs tests of a program where OpenMP grants two threads.
+function(wisp_test_under_limit name program filter)
+  if(NOT WISP_SANITIZE STREQUAL "thread")
+    add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter})
+    wisp_test_settings(${name})
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMP_THREAD_LIMIT=2)
+  endif()
+endfunction()
+
 # wisp_test(NAME SOURCE...): one test program, one entry of ctest.
 function(wisp_test name)
   add_executable(${name} ${ARGN})

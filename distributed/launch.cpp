@@ -1,8 +1,5 @@
 #include "distributed/launch.h"
 
-#include <omp.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
@@ -11,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/omp_threads.h"
 #include "distributed/communicator/thread_communicator.h"
 #if WISP_MPI
 #include "distributed/communicator/mpi_communicator.h"
@@ -66,29 +64,18 @@ const Joined& joined_world() {
   return joined;
 }
 
-/// Threads of each worker. `neighbours`: workers on this machine.
-int threads_per_worker(int neighbours, int asked) {
-  if (asked > 0) return asked;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / neighbours);
-}
-
-/// threads_per_worker(), within the cores to which the launcher bound this process.
-int threads_of_process(int neighbours, int asked) {
-  cpu_set_t cores;
-  const int threads = threads_per_worker(neighbours, asked);
-  if (asked > 0 || sched_getaffinity(0, sizeof cores, &cores) != 0) return threads;
-  return std::min(threads, CPU_COUNT(&cores));
-}
-
 /// The state that the workers of a run share.
 class Run {
  public:
   Run(Group& group, bool turns, int threads)
-      : group_(group), turns_(turns ? 1 : group.size()), threads_(threads) {}
+      : group_(group),
+        turns_(turns ? 1 : group.size()),
+        threads_(threads > 0 ? threads : core_share(group.size()).threads) {}
 
   void work(int rank, const std::function<void(Worker&)>& work) noexcept {
     try {
-      omp_set_num_threads(threads_);
+      require_omp_threads(threads_, "threads");
+      const OmpThreads threads(threads_);
       Worker worker{rank, threads_, group_.communicator(rank), turns_};
       turns_.acquire();
       work(worker);
@@ -147,6 +134,14 @@ const World& world() {
   return joined.world;
 }
 
+CoreShare core_share(int workers) {
+  CoreLimits limits = CoreLimits::here();
+  if (!world().processes()) return core_share(limits, workers);
+  const ProcessGroup& processes = *joined_world().processes;
+  limits.together = std::max(limits.own, processes.cores());
+  return core_share(limits, processes.neighbours());
+}
+
 std::string last_words(const std::string& cause) {
   ProcessGroup* processes = joined_world().processes.get();
   if (!processes) return cause;
@@ -165,12 +160,14 @@ void run_workers(int workers, const LaunchOptions& options,
     WISP_CHECK(!options.turns && options.link.gbit_per_s <= 0.0 && options.link.latency_us <= 0.0,
                "turns and emulated links are between threads, but these workers are processes");
     processes->set_timeout(options.timeout_s);
-    Run run(*processes, false, threads_of_process(processes->neighbours(), options.threads));
+    Run run(*processes, false, options.threads);
     run.work(processes->rank(), work);
     failure = processes->failure();
   } else {
+    WISP_CHECK(workers <= kMostThreads, "workers is ", workers, ", expected at most ", kMostThreads,
+               " in one process");
     ThreadGroup group(workers, options.link, options.timeout_s);
-    Run run(group, options.turns, threads_per_worker(workers, options.threads));
+    Run run(group, options.turns, options.threads);
     std::vector<std::thread> threads;
     try {
       for (int rank = 0; rank < workers; ++rank)

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/base/core_share.h"
 #include "distributed/communicator/communicator.h"
 #include "distributed/communicator/link.h"
 
@@ -53,8 +54,12 @@ class Turns {
   std::string cause_;
 };
 
+/// The threads of each worker of this world where their number is not given: `workers` threads of
+/// this process, or the processes of this machine.
+CoreShare core_share(int workers);
+
 struct LaunchOptions {
-  int threads = 0;          // OpenMP threads of each worker; 0: its share of the machine's cores
+  int threads = 0;          // OpenMP threads of each worker; 0: those of core_share()
   bool turns = false;       // one worker computes at a time; memory holds its activations only
   LinkSpec link;            // emulated link between threads
   double timeout_s = 60.0;  // longest wait for another worker
@@ -72,7 +77,8 @@ struct Worker {
 /// the one worker of a process. Returns when all have ended. If a worker throws, the collectives
 /// and turns of the others end with its cause. The first cause is thrown as Error, with "rank R: …"
 /// if there are several workers. Throws Error for turns or a link among processes, and if `workers`
-/// differs from the number of processes.
+/// differs from the number of processes. A worker whose threads OpenMP or the system does not grant
+/// fails before its work.
 void run_workers(int workers, const LaunchOptions& options,
                  const std::function<void(Worker&)>& work);
 

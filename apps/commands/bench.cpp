@@ -11,6 +11,7 @@
 #include "apps/lab/bench_step.h"
 #include "apps/setup/train_options.h"
 #include "core/base/error.h"
+#include "core/base/omp_threads.h"
 #include "core/device/device_remarks.h"
 #include "distributed/bench/codec_bench.h"
 
@@ -190,7 +191,7 @@ device=cuda measures on the first GPU, by the GPU's clock. device=emulated is fo
              within(1e-9, 1.0));
   add_number(command, "--zero-rows", options.zero_rows,
              "share of zero rows in a matrix, as in gradients of an embedding", within(0.0, 1.0));
-  add_number(command, "--threads", options.threads, "OpenMP threads", CLI::PositiveNumber);
+  add_number(command, "--threads", options.threads, "OpenMP threads", CLI::Range(1, kMostThreads));
   add_number(command, "--seconds", options.seconds, "duration of the measurement of each method",
              within(0.0, 1e6));
   command.add_flag("--json", arguments.json, "print one JSON line per method");

@@ -9,6 +9,7 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/stop_signals.h"
 #include "core/base/error.h"
+#include "core/base/omp_threads.h"
 #include "data/photos/photo_layout.h"
 #include "data/photos/photo_packing.h"
 #include "data/photos/photo_shards.h"
@@ -100,7 +101,7 @@ void add_pack(CLI::App& program) {
   add_number(command, "--quality", options.quality, "JPEG quality of scaled photos",
              CLI::Range(1, 100));
   command.add_flag("--raw", options.raw, "store pixels without compression; needs --side");
-  add_number(command, "--jobs", options.jobs, "number of threads", CLI::Range(1, 1024));
+  add_number(command, "--jobs", options.jobs, "number of threads", CLI::Range(1, kMostThreads));
   command.footer(R"(Examples:
   wisp pack my_photos shards --side 512 --jobs 2
   wisp train apps/configs/photos_resnet18.toml data.path=shards

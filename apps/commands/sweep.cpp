@@ -4,6 +4,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
+#include "core/base/omp_threads.h"
 
 namespace wisp {
 namespace {
@@ -28,7 +29,8 @@ void add_sweep(CLI::App& program) {
                      "keys and their values: compression.ratio=0.1,0.01 seed=1,2,3");
   command.add_option("--out", request.out,
                      "directory of the runs (default: runs/NAME-sweep of the config)");
-  add_number(command, "--jobs", request.jobs, "number of runs at a time", CLI::PositiveNumber);
+  add_number(command, "--jobs", request.jobs, "number of runs at a time",
+             CLI::Range(1, kMostThreads));
   command.footer(R"(Example:
   wisp sweep apps/configs/cifar10_resnet20.toml compression.method=none,topk,dgc compression.ratio=0.01,0.001 seed=1,2,3 --out runs/ratios
 A key that a combination does not have (compression.ratio without a sparse method) is

@@ -6,6 +6,7 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "core/base/error.h"
+#include "core/base/omp_threads.h"
 
 namespace wisp {
 namespace {
@@ -60,7 +61,8 @@ void add_table(CLI::App& program) {
       .add_option("--seeds", request.seeds,
                   "number of seeds, from 1 (default: the table's own seeds)")
       ->check(CLI::PositiveNumber);
-  add_number(command, "--jobs", request.jobs, "number of runs at a time", CLI::PositiveNumber);
+  add_number(command, "--jobs", request.jobs, "number of runs at a time",
+             CLI::Range(1, kMostThreads));
   add_number(command, "--nice", request.niceness,
              "niceness of the runs: 19 takes the time that others leave, 0 competes",
              CLI::Range(0, 19));

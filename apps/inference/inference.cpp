@@ -1,13 +1,13 @@
 #include "apps/inference/inference.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "apps/run/checkpoints.h"
 #include "apps/run/run_directory.h"
+#include "core/base/core_share.h"
 #include "core/base/error.h"
+#include "core/base/omp_threads.h"
 
 namespace wisp {
 namespace {
@@ -34,21 +34,11 @@ Context evaluating(const TrainOptions& options, const Stream& stream, Backend& b
   context.compute = options.compute();
   context.training = false;
   context.recording = false;
-  context.threads = options.threads > 0 ? options.threads : omp_get_max_threads();
+  const int asked =
+      options.threads > 0 ? options.threads : core_share(CoreLimits::here(), 1).threads;
+  context.threads = granted_omp_threads(asked);
   return context;
 }
-
-/// A scope with another number of OpenMP threads for the calling thread.
-class Threads {
- public:
-  explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
-  ~Threads() { omp_set_num_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
 
 RunFacts read_facts(const std::string& run) {
   RunFacts facts = RunFacts::read(run);
@@ -94,11 +84,14 @@ Inference::Inference(const std::string& run, std::span<const std::string> overri
   parameters_ = std::make_unique<FlatParameters>(context_, declared, model_->buffers());
   notices_ = Checkpoints(run + "/checkpoints", options_.checkpoint)
                  .load_evaluated(*parameters_, checkpoint);
+  if (context_.threads < options_.threads)
+    notices_.push_back(concat("threads is ", options_.threads, ", but OpenMP grants ",
+                              context_.threads, " here, which compute the same"));
 }
 
 Step Inference::operator()(const Batch& batch, const Carry& before) {
   check(batch, before);
-  const Threads threads(context_.threads);
+  const OmpThreads threads(context_.threads);
   return model_->forward(context_, batch, before);
 }
 

@@ -1,6 +1,7 @@
 // A trained run's model for your own program, made from the run directory without the data set. An
 // object belongs to one thread. It computes with as many OpenMP threads as the run's key `threads`
-// says; 0: as many as its thread has.
+// says; 0: as many as its thread has, within the process's cores. It takes fewer, with the same
+// result, where OpenMP does not grant them, as within a parallel region.
 #pragma once
 
 #include <memory>
@@ -38,7 +39,8 @@ class Inference {
   const Config& config() const { return config_; }
   const Facts& facts() const { return facts_.facts; }
   DType compute() const { return context_.compute; }
-  /// Notes for the user on the checkpoint: that a damaged one was passed over.
+  /// Notes for the user: that a damaged checkpoint was passed over, or that there are fewer
+  /// threads.
   const std::vector<std::string>& notices() const { return notices_; }
   Model& model() { return *model_; }
   const FlatParameters& parameters() const { return *parameters_; }

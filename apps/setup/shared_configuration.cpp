@@ -48,7 +48,7 @@ std::vector<NamedValue> configuration_of(std::span<const ConfigKey> keys) {
 }
 
 void check_processes_agree(const TrainOptions& options, std::span<const NamedValue> values) {
-  run_workers(world().size, {.threads = options.threads, .timeout_s = options.timeout_s},
+  run_workers(world().size, {.threads = 1, .timeout_s = options.timeout_s},
               [&](Worker& worker) { check_agreement(worker.communicator, values); });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/omp_threads.h"
 #include "core/cuda/device.h"
 #include "models/model.h"
 
@@ -89,6 +90,13 @@ void count_processes(Config& config, TrainOptions& o, const World& world) {
   config.set("workers", std::to_string(world.size));
 }
 
+void bind_threads(Config& config, const std::string& key, int& value, int least,
+                  const std::string& meaning) {
+  config.bind(key, value, meaning);
+  config.expect(least <= value && value <= kMostThreads, key, value,
+                concat(least, " to ", kMostThreads));
+}
+
 void bind_workers(Config& config, TrainOptions& o, const World& world) {
   if (world.processes()) count_processes(config, o, world);
   config.bind_least("workers", o.workers, 1, kWorkers);
@@ -96,10 +104,11 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
       "distributed.engine", o.engine, {"auto", "threads", "mpi"},
       "kind of workers: threads (of one process), mpi (processes started by mpirun), or "
       "auto (mpi if mpirun started several)");
-  config.bind_least("threads", o.threads, 0,
-                    "OpenMP threads of each worker; 0: its share of the machine's cores");
-  config.bind_least("comm_threads", o.comm_threads, 1,
-                    "OpenMP threads of each worker's comm thread");
+  bind_threads(config, "threads", o.threads, 0,
+               "OpenMP threads of each worker, at most 1024; 0: its share of the cores, at most "
+               "OMP_NUM_THREADS and OMP_THREAD_LIMIT");
+  bind_threads(config, "comm_threads", o.comm_threads, 1,
+               "OpenMP threads of each worker's comm thread, 1 to 1024");
   config.bind("turns", o.turns,
               "let one worker compute at a time: memory for the activations of one worker, no "
               "overlap; threads only");
@@ -164,8 +173,9 @@ void bind_training(Config& config, TrainOptions& o) {
       "train.distance_every", o.distance_every, -1,
       "steps between measurements of the distance between workers with weights of their "
       "own (gossip, local_sgd), each a dense exchange; 0: once an epoch, -1: never");
-  config.bind_least("data.threads", o.loader_threads, 0,
-                    "number of loader threads of each worker; 0: the worker loads by itself");
+  bind_threads(config, "data.threads", o.loader_threads, 0,
+               "number of loader threads of each worker, at most 1024; 0: the worker loads by "
+               "itself");
   const bool cpus_library = o.backend == "auto" && o.device != "cuda";
   const std::string missing = cpus_library ? missing_for(o.compute()) : "";
   WISP_CHECK(missing.empty(), config.where("train.precision"), ": train.precision = \"",

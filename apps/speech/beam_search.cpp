@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "core/base/error.h"
@@ -304,7 +305,10 @@ std::vector<std::vector<Transcription>> beam_search(std::span<const Frames> utte
   };
   {
     std::vector<std::jthread> others;
-    for (int i = 1; i < threads; ++i) others.emplace_back(work);
+    try {
+      for (int i = 1; i < threads; ++i) others.emplace_back(work);
+    } catch (const std::system_error&) {  // those that started do all the work
+    }
     work();
   }
   for (const std::exception_ptr& failure : failures)

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/stopping_signals.h"
@@ -48,6 +49,17 @@ struct Beginning {
   Beginning& operator=(const Beginning&) = delete;
 };
 
+/// This process's environment with `variable`, "NAME=VALUE", in the place of one of its name.
+std::vector<std::string> environment_with(const std::string& variable) {
+  const std::string beginning = variable.substr(0, variable.find('=') + 1);
+  std::vector<std::string> variables;
+  for (char** each = environ; each && *each; ++each)
+    if (beginning.empty() || !std::string_view(*each).starts_with(beginning))
+      variables.emplace_back(*each);
+  if (!variable.empty()) variables.push_back(variable);
+  return variables;
+}
+
 /// Makes a child yield, which leads its session. Where the kernel weighs sessions before processes
 /// (sched_autogroup), the session's niceness counts. The kernel takes only one of those in a tenth
 /// of a second from a user.
@@ -78,14 +90,19 @@ Children::~Children() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-void Children::start(size_t id, std::vector<std::string> command, const std::string& log) {
+void Children::start(size_t id, std::vector<std::string> command, const std::string& log,
+                     const std::string& variable) {
   const Beginning beginning(log, before_, watched_, niceness_ > 0);
   std::vector<char*> arguments;
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
+  std::vector<std::string> kept = environment_with(variable);
+  std::vector<char*> variables;
+  for (std::string& each : kept) variables.push_back(each.data());
+  variables.push_back(nullptr);
   pid_t pid = 0;
   check(posix_spawn(&pid, command.front().c_str(), &beginning.files, &beginning.attributes,
-                    arguments.data(), environ),
+                    arguments.data(), variables.data()),
         "cannot start " + command.front() + " with its output to " + log);
   if (niceness_ > 0) make_nice(pid, niceness_);
   children_.emplace_back(id, pid);

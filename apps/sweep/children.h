@@ -22,9 +22,10 @@ class Children {
   Children& operator=(const Children&) = delete;
 
   /// Starts a program (its path, then its arguments) and appends its output to the file `log`. Its
-  /// own process group keeps a terminal's Ctrl-C from reaching it twice. Throws Error if it cannot
-  /// start.
-  void start(size_t id, std::vector<std::string> command, const std::string& log);
+  /// own process group keeps a terminal's Ctrl-C from reaching it twice. `variable`, "NAME=VALUE"
+  /// or empty, joins its environment. Throws Error if it cannot start.
+  void start(size_t id, std::vector<std::string> command, const std::string& log,
+             const std::string& variable = "");
   size_t running() const { return children_.size(); }
 
   struct Ended {

@@ -12,6 +12,7 @@
 #include "apps/run/run_record.h"
 #include "apps/setup/prepared.h"
 #include "apps/version.h"
+#include "core/base/core_share.h"
 #include "core/base/error.h"
 #include "core/io/checkpoint_directory.h"
 #include "core/io/config.h"
@@ -122,7 +123,16 @@ void RunQueue::start(Children& children, size_t index) {
     command.push_back(saved ? "--resume" : "--overwrite");
   fmt::print("{}: {}\n", position, saved ? "goes on" : "starts");
   std::fflush(stdout);
-  children.start(index, std::move(command), directory(index) + ".log");
+  children.start(index, std::move(command), directory(index) + ".log", variable_of(run));
+}
+
+/// Shares the cores among the runs at a time: the variable limits runs with threads = 0.
+std::string RunQueue::variable_of(const QueuedRun& run) const {
+  const auto at_once = static_cast<int>(std::min<size_t>(options_.jobs, runs_.size()));
+  if (at_once == 1) return "";
+  int workers = 1;
+  Config::from_text(run.config, "wanted").bind("workers", workers, "");
+  return concat("OMP_NUM_THREADS=", core_share(CoreLimits::here(), at_once * workers).threads);
 }
 
 void RunQueue::end(const Children::Ended& ended, bool stopped) {

@@ -19,7 +19,7 @@ struct QueuedRun {
 struct QueueOptions {
   std::string program;              // program to call as `program train CONFIG …`
   std::string out;                  // run directories are OUT/NAME, outputs OUT/NAME.log
-  int jobs = 1;                     // runs at a time
+  int jobs = 1;                     // runs at a time, which share the cores
   int niceness = 0;                 // of the runs, up to 19: they yield to other programs
   std::vector<std::string> places;  // keys that may differ from a run that OUT holds
   bool may_diverge = false;         // a run that diverges has ended well, and stays as it is
@@ -50,6 +50,7 @@ class RunQueue {
  private:
   void refuse_another(size_t index) const;
   void start(Children& children, size_t index);
+  std::string variable_of(const QueuedRun& run) const;
   void end(const Children::Ended& ended, bool stopped);
   void tell_failures() const;
 

@@ -35,6 +35,14 @@ std::string workers_line(const Prepared& run) {
                      chosen(run, "compression.method"));
 }
 
+/// Says what limits the workers' threads below an equal share of the machine.
+std::string threads_line(const TrainOptions& options) {
+  if (options.threads > 0) return "";
+  const CoreShare share = core_share(options.workers);
+  if (share.limit.empty()) return "";
+  return fmt::format("\nthreads: {} of each worker ({})", share.threads, share.limit);
+}
+
 /// The first lines of the run's output, without the last newline.
 std::string opening_text(const Prepared& run, const RunFacts& facts, const std::string& directory) {
   int64_t parameters = 0;
@@ -42,9 +50,9 @@ std::string opening_text(const Prepared& run, const RunFacts& facts, const std::
   std::string samples;
   for (const SplitFacts& part : facts.data)
     samples += fmt::format(", {} {}", part.split, part.samples);
-  return fmt::format("model: {}, {} parameters to train\ndata: {}{}\n{}\nrun directory: {}",
+  return fmt::format("model: {}, {} parameters to train\ndata: {}{}\n{}{}\nrun directory: {}",
                      run.options().model, parameters, chosen(run, "data.name"), samples,
-                     workers_line(run), directory);
+                     workers_line(run), threads_line(run.options()), directory);
 }
 
 /// Checks model.init before anything is written. Returns a notice for each tensor it leaves as

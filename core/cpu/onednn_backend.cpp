@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/base/omp_threads.h"
 #include "core/base/recently_used.h"
 #include "core/cpu/batch_norm.h"
 #include "core/cpu/block_product.h"
@@ -73,7 +74,8 @@ class OnednnBackend final : public Backend, Products, Convolutions {
             GradSlot c) override {
     if (a.dtype() == DType::f64) return reference_->products().gemm(stream, spec, a, b, c);
     if (a.dtype() == DType::bf16) return submit_bf16_gemm(stream, spec, a, b, c);
-    stream.submit([=] {
+    stream.submit([=, this] {
+      const OmpThreads threads(team_.granted());
       const dnnl::status status =
           dnnl::sgemm(spec.transpose_a ? 'T' : 'N', spec.transpose_b ? 'T' : 'N', spec.m, spec.n,
                       spec.k, 1.0f, a.data<float>(), spec.transpose_a ? spec.m : spec.k,
@@ -90,6 +92,7 @@ class OnednnBackend final : public Backend, Products, Convolutions {
     if (first.dtype() == DType::f64)
       return reference_->convolutions().convolve(stream, pass, spec, first, second, result);
     stream.submit([=, this] {
+      const OmpThreads threads(team_.granted());
       try {
         const DType images = first.dtype();
         run(ops_.find(ConvKey{pass, spec, images, omp_get_max_threads()},
@@ -102,7 +105,7 @@ class OnednnBackend final : public Backend, Products, Convolutions {
   }
 
  private:
-  // a primitive is for one number of threads
+  // a primitive, and every barrier of the library, is for one number of threads
   struct ConvKey {
     ConvPass pass;
     ConvSpec spec;
@@ -120,6 +123,7 @@ class OnednnBackend final : public Backend, Products, Convolutions {
   void submit_bf16_gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a,
                         const Tensor& b, const GradSlot& c) {
     stream.submit([=, this] {
+      const OmpThreads threads(team_.granted());
       try {
         const DType b_type = b.dtype();
         const DType c_type = c.into.dtype();
@@ -144,6 +148,7 @@ class OnednnBackend final : public Backend, Products, Convolutions {
     queue_.wait();
   }
 
+  KnownOmpThreads team_;
   Workspace workspace_;
   const std::unique_ptr<Backend> reference_ = make_cpu_reference_backend();
   const dnnl::engine engine_{dnnl::engine::kind::cpu, 0};

@@ -1,13 +1,12 @@
 #include "core/device/stream.h"
 
-#include <omp.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/omp_threads.h"
 #include "core/base/work_queue.h"
 #include "core/cuda/stream.h"
 
@@ -41,7 +40,7 @@ Stream Stream::immediate() {
 
 Stream Stream::late(int threads) {
   Stream stream = immediate();
-  stream.life_->queue = std::make_unique<WorkQueue>([threads] { omp_set_num_threads(threads); });
+  stream.life_->queue = std::make_unique<WorkQueue>([threads] { set_omp_threads(threads); });
   stream.queue_ = stream.life_->queue.get();
   return stream;
 }

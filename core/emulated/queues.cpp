@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/base/omp_threads.h"
 #include "core/random.h"
 
 namespace wisp::emulated {
@@ -12,15 +13,13 @@ namespace {
 
 /// Runs a task with the number of OpenMP threads of the thread that posted it. Returns its error.
 std::string complaint_of(const Queue::Item& item) {
-  const int own = omp_get_max_threads();
-  omp_set_num_threads(item.threads);
+  const OmpThreads threads(item.threads);
   std::string complaint;
   try {
     item.run();
   } catch (const std::exception& failure) {
     complaint = failure.what();
   }
-  omp_set_num_threads(own);
   return complaint;
 }
 

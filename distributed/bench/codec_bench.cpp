@@ -1,12 +1,11 @@
 #include "distributed/bench/codec_bench.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/omp_threads.h"
 #include "core/copy.h"
 #include "core/loops/parallel.h"
 #include "core/random.h"
@@ -169,8 +168,7 @@ void check(const CodecBenchOptions& options) {
              ", expected 0 < ratio <= 1");
   WISP_CHECK(0.0 <= options.zero_rows && options.zero_rows < 1.0, "bench codec: zero_rows is ",
              options.zero_rows, ", expected 0 <= zero_rows < 1");
-  WISP_CHECK(options.threads > 0, "bench codec: threads is ", options.threads,
-             ", expected more than 0");
+  require_omp_threads(options.threads, "bench codec: threads");
 }
 
 void measure(const std::function<std::unique_ptr<Compressor>(int)>& make, CodecResult& result) {
@@ -223,11 +221,9 @@ CodecResult bench_codec(const std::string& method,
   CodecResult result;
   result.method = method;
   result.options = options;
-  const int threads_before = omp_get_max_threads();
-  omp_set_num_threads(options.threads);
+  const OmpThreads threads(options.threads);
   measure_bias(make, result);
   measure(make, result);
-  omp_set_num_threads(threads_before);
   return result;
 }
 

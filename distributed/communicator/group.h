@@ -28,6 +28,8 @@ class ProcessGroup : public Group {
   virtual int rank() const = 0;
   /// Number of ranks on this rank's machine, itself included.
   virtual int neighbours() const = 0;
+  /// Number of cores to which the ranks of this rank's machine are bound together; 0 if unknown.
+  virtual int cores() const = 0;
   /// Index of this rank among those of its machine, in rank order.
   virtual int local_rank() const = 0;
   /// Sets the longest wait for another rank, in seconds.

@@ -245,6 +245,7 @@ class MpiGroup final : public ProcessGroup {
   int rank() const override { return process_.peers.rank(); }
   int size() const override { return process_.peers.size(); }
   int neighbours() const override { return process_.peers.neighbours(size()); }
+  int cores() const override { return process_.peers.cores(); }
   int local_rank() const override { return process_.peers.neighbours(rank()); }
   void set_timeout(double timeout_s) override { process_.timeout_s = timeout_s; }
   Communicator& communicator(int of_rank) override {

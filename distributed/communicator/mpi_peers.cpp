@@ -1,5 +1,7 @@
 #include "distributed/communicator/mpi_peers.h"
 
+#include <bit>
+
 #include "core/base/clock.h"
 #include "core/base/error.h"
 
@@ -26,6 +28,17 @@ int MpiPeers::neighbours(int end) const {
   int neighbours = 0;
   for (int rank = 0; rank < end; ++rank) neighbours += is_neighbour(rank);
   return neighbours;
+}
+
+int MpiPeers::cores() const {
+  int count = 0;
+  for (size_t word = 0; word < Place{}.cores.size(); ++word) {
+    uint64_t bits = 0;
+    for (int rank = 0; rank < size_; ++rank)
+      if (is_neighbour(rank)) bits |= places_[static_cast<size_t>(rank)].cores[word];
+    count += std::popcount(bits);
+  }
+  return count;
 }
 
 /// Sends without asking for the result.

@@ -26,6 +26,8 @@ class MpiPeers {
   }
   /// Number of ranks below `end` on this rank's machine.
   int neighbours(int end) const;
+  /// Number of cores to which the ranks of this machine are bound together; 0 if it is unknown.
+  int cores() const;
 
   /// "rank R: CAUSE" of the failure; empty if there is none.
   const std::string& failure() const { return failure_; }

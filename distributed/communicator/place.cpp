@@ -1,10 +1,12 @@
 #include "distributed/communicator/place.h"
 
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 
 namespace wisp {
@@ -16,6 +18,10 @@ Place Place::own() {
   struct stat name_space {};
   if (stat("/proc/self/ns/pid", &name_space) == 0) place.process_numbers = name_space.st_ino;
   place.process = getpid();
+  cpu_set_t cores;
+  static_assert(sizeof cores == sizeof place.cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+    std::memcpy(place.cores.data(), &cores, sizeof cores);
   return place;
 }
 

@@ -1,12 +1,11 @@
 #include "distributed/exchange/comm_thread.h"
 
-#include <omp.h>
-
 #include <cmath>
 #include <exception>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/omp_threads.h"
 #include "core/copy.h"
 
 namespace wisp {
@@ -22,10 +21,12 @@ CommThread::CommThread(Communicator& communicator, Context& context, Trace& trac
       context_(context),
       status_({kWords}, DType::u32),
       courier_(inbox_, trace, context.stream),
-      queue_([threads = context.threads, device = context.stream.device()] {
-        omp_set_num_threads(threads);
-        use(device);
-      }) {
+      queue_([device = context.stream.device()] { use(device); }) {
+  queue_.post([this] {
+    require_omp_threads(context_.threads, "comm_threads");
+    set_omp_threads(context_.threads);
+  });
+  queue_.drain();
   communicator_.on_progress([this] { inbox_.ring(); });
 }
 

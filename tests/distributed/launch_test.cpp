@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <thread>
+
+#include "core/base/omp_threads.h"
 
 namespace wisp {
 namespace {
@@ -22,10 +25,11 @@ std::string failure_of(int workers, const LaunchOptions& options,
 
 TEST(RunWorkers, GivesEachWorkerItsRankThreadsAndCommunicator) {
   std::array<std::atomic<int>, 4> runs{};
-  run_workers(4, {.threads = 3}, [&](Worker& worker) {
+  const int threads = std::min(3, omp_get_thread_limit());  // 3, unless the environment limits it
+  run_workers(4, {.threads = threads}, [&](Worker& worker) {
     ++runs[static_cast<size_t>(worker.rank)];
-    EXPECT_EQ(worker.threads, 3);
-    EXPECT_EQ(omp_get_max_threads(), 3);
+    EXPECT_EQ(worker.threads, threads);
+    EXPECT_EQ(omp_get_max_threads(), threads);
     EXPECT_EQ(worker.communicator.rank(), worker.rank);
     EXPECT_EQ(worker.communicator.size(), 4);
     worker.communicator.barrier()->wait();
@@ -35,8 +39,51 @@ TEST(RunWorkers, GivesEachWorkerItsRankThreadsAndCommunicator) {
 
 TEST(RunWorkers, SharesTheCoresByDefault) {
   run_workers(64, {}, [](Worker& worker) { EXPECT_LE(worker.threads, 8); });
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  run_workers(1, {}, [&](Worker& worker) { EXPECT_EQ(worker.threads, std::max(1, cores)); });
+  for (const int workers : {1, 2}) {
+    const int share = core_share(workers).threads;
+    run_workers(workers, {}, [&](Worker& worker) { EXPECT_EQ(worker.threads, share); });
+  }
+}
+
+TEST(RunWorkers, TakeAtMostTheThreadsOfTheCallerByDefault) {
+  const OmpThreads one(1);
+  EXPECT_EQ(core_share(1).threads, 1);
+  run_workers(1, {}, [](Worker& worker) {
+    EXPECT_EQ(worker.threads, 1);
+    EXPECT_EQ(omp_get_max_threads(), 1);
+  });
+}
+
+TEST(RunWorkers, HaveTeamsWhereverTheyAreStarted) {
+  if (omp_get_thread_limit() < 2) GTEST_SKIP() << "OMP_THREAD_LIMIT is 1";
+  std::atomic<int> wrong = 0;
+  const auto compare = [&](Worker&) {
+    int size = 0;
+#pragma omp parallel
+    {
+#pragma omp single
+      size = omp_get_num_threads();
+    }
+    if (size != 2) ++wrong;
+  };
+#pragma omp parallel num_threads(2)
+  run_workers(2, {.threads = 2}, compare);
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(RunWorkers, RefusesNumbersThatNobodyMeans) {
+  EXPECT_EQ(failure_of(1, {.threads = 1'000'000}, [](Worker&) {}),
+            "threads is 1000000, expected 1 to 1024");
+  EXPECT_EQ(failure_of(1'000'000, {}, [](Worker&) {}),
+            "workers is 1000000, expected at most 1024 in one process");
+}
+
+TEST(RunWorkers, NamesTheLimitOfOpenMp) {
+  const int limit = omp_get_thread_limit();
+  if (limit >= kMostThreads) GTEST_SKIP() << "OMP_THREAD_LIMIT is not set";
+  EXPECT_EQ(failure_of(2, {.threads = limit + 1}, [](Worker&) {}).substr(8),
+            concat("threads is ", limit + 1, ", but OpenMP grants ", limit,
+                   " (OMP_THREAD_LIMIT is ", limit, "); expected at most ", limit));
 }
 
 TEST(RunWorkers, NamesTheFirstCauseAndItsRank) {

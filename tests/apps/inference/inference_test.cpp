@@ -1,12 +1,15 @@
 #include "apps/inference/inference.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 
 #include "apps/inference/predictions_file.h"
 #include "apps/interchange/exchange.h"
+#include "core/base/omp_threads.h"
 #include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
@@ -75,6 +78,42 @@ TEST(Inference, HoldsTheWeightsAloneAndAnswersAnyNumberOfSamples) {
     EXPECT_FLOAT_EQ(step.output.value().data<float>()[0],
                     step.output.value().data<float>()[10 * (count - 1)]);
   }
+}
+
+/// A region's team has one thread within another region. The library's barriers would wait for
+/// more.
+TEST(Inference, AnswersWithinAParallelRegion) {
+  const TempDir dir;
+  train(small_config({"train.epochs=1"}), {dir / "run", RunDirectory::Open::create, true});
+  const std::vector<std::string> threads{"threads=0"};
+  Inference model(dir / "run", threads);
+  const Tensor images({8, 8, 8, 3}, DType::f32);
+  for (int64_t i = 0; i < images.numel(); ++i)
+    images.data<float>()[i] = std::sin(static_cast<float>(i));
+  const auto answer = [&](Inference& asked) {
+    const Tensor output = asked({.inputs = {images}, .count = 8}).output.value();
+    return std::vector(output.data<float>(), output.data<float>() + output.numel());
+  };
+  const std::vector<float> expected = answer(model);
+  std::array<std::vector<float>, 3> found;
+#pragma omp parallel num_threads(2)
+  {
+#pragma omp master
+    {
+      const OmpThreads two(2);
+      found[0] = answer(model);
+      const std::vector<std::string> twice{"threads=2"};
+      Inference within(dir / "run", twice);
+      found[1] = answer(within);
+      if (omp_in_parallel()) {
+        EXPECT_EQ(within.notices(),
+                  std::vector<std::string>{
+                      "threads is 2, but OpenMP grants 1 here, which compute the same"});
+      }
+    }
+  }
+  found[2] = answer(model);
+  for (const std::vector<float>& each : found) EXPECT_EQ(each, expected);
 }
 
 TEST(Inference, IsOnTheCpuWhereverTheRunWas) {

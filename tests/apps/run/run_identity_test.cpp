@@ -207,7 +207,7 @@ TEST(ResumedRun, WithinAnEpochItTakesTheSamplesThatItHadLeft) {
 }
 
 TEST(ResumedRun, SaysWhatOfItIsOtherwise) {
-  const std::string said = resumed(3, {"optimizer.lr=0.05", "threads=2"});
+  const std::string said = resumed(3, {"optimizer.lr=0.05", "threads=0"});
   EXPECT_NE(said.find("this run is resumed with changes: "), std::string::npos) << said;
   EXPECT_NE(said.find("; optimizer.lr is 0.05, was 0.1\n"), std::string::npos) << said;
   EXPECT_EQ(said.find("threads is"), std::string::npos) << said;

@@ -1,6 +1,7 @@
 #include "apps/sweep/children.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <set>
 
@@ -22,6 +23,24 @@ TEST(Children, TellHowEachEnded) {
   EXPECT_EQ(read_text(dir / "log"), "out\nerr\n");
   EXPECT_EQ(children.running(), 0u);
   EXPECT_EQ(children.signalled(), 0);
+}
+
+TEST(Children, MayHaveAVariableOfTheirOwn) {
+  const TempDir dir;
+  Children children;
+  const auto run = [&](const std::string& variable) {
+    children.start(0, shell("echo \"$WISP_A $WISP_AB\"; env | grep -c ^WISP_A="), dir / "log",
+                   variable);
+    children.wait();
+  };
+  run("WISP_A=1 = 2");
+  setenv("WISP_A", "old", 1);
+  setenv("WISP_AB", "other", 1);
+  run("WISP_A=new");
+  run("");
+  unsetenv("WISP_A");
+  unsetenv("WISP_AB");
+  EXPECT_EQ(read_text(dir / "log"), "1 = 2 \n1\nnew other\n1\nold other\n1\n");
 }
 
 TEST(Children, OfLowPriorityLeaveOthersTheirTime) {

@@ -1,0 +1,90 @@
+#include "core/base/omp_threads.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <latch>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace wisp {
+namespace {
+
+/// Throws Error unless the system starts this many threads that live at the same time. OpenMP would
+/// end the program.
+void check_start(int count, const std::string& key) {
+  std::latch all_tried(1);
+  std::vector<std::jthread> threads;
+  try {
+    for (int i = 0; i < count; ++i) threads.emplace_back([&all_tried] { all_tried.wait(); });
+  } catch (const std::system_error& error) {
+    all_tried.count_down();
+    throw Error(concat(key, " is ", count + 1, ", but after ", threads.size() + 1,
+                       " no more threads start: ", error.what(),
+                       "; are threads or addresses limited (ulimit -u, ulimit -v)?"));
+  }
+  all_tried.count_down();
+}
+
+std::string limit_of_teams() {
+  if (omp_in_parallel()) return "within a parallel region";
+  return concat("OMP_THREAD_LIMIT is ", omp_get_thread_limit());
+}
+
+}  // namespace
+
+void set_omp_threads(int count) {
+  omp_set_num_threads(count);
+  omp_set_dynamic(0);
+  if (omp_get_max_active_levels() < 1) omp_set_max_active_levels(1);
+}
+
+OmpThreads::OmpThreads(int count)
+    : count_(omp_get_max_threads()),
+      dynamic_(omp_get_dynamic()),
+      levels_(omp_get_max_active_levels()) {
+  set_omp_threads(count);
+}
+
+OmpThreads::~OmpThreads() {
+  omp_set_num_threads(count_);
+  omp_set_dynamic(dynamic_);
+  if (omp_get_max_active_levels() != levels_) omp_set_max_active_levels(levels_);
+}
+
+int granted_omp_threads(int asked) {
+  // a team within a team depends on what the others are doing
+  if (asked <= 1 || omp_in_parallel()) return 1;
+  const OmpThreads threads(asked);
+  int granted = 1;
+#pragma omp parallel
+  {
+#pragma omp single
+    granted = omp_get_num_threads();
+  }
+  return granted;
+}
+
+void require_omp_threads(int asked, const std::string& key) {
+  WISP_CHECK(1 <= asked && asked <= kMostThreads, key, " is ", asked, ", expected 1 to ",
+             kMostThreads);
+  if (!omp_in_parallel()) check_start(std::min(asked, omp_get_thread_limit()) - 1, key);
+  const int granted = granted_omp_threads(asked);
+  WISP_CHECK(granted == asked, key, " is ", asked, ", but OpenMP grants ", granted, " (",
+             limit_of_teams(), "); expected at most ", granted);
+}
+
+int KnownOmpThreads::granted() {
+  const int asked = omp_get_max_threads(), level = omp_get_active_level();
+  if (asked != asked_ || level != level_) {
+    granted_ = granted_omp_threads(asked);
+    asked_ = asked;
+    level_ = level;
+  }
+  return granted_;
+}
+
+}  // namespace wisp

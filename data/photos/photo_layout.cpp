@@ -97,6 +97,10 @@ PhotoLayout find_layout(const std::string& path) {
     return layout;
   }
   layout.train = (base / "train").string();
+  if (const std::string list = list_in(path, {"train.txt"}); !list.empty())
+    layout.notices.push_back(concat(list,
+                                    " is not read: training photos have the classes of their "
+                                    "folders, numbered in the order of names"));
   PhotoFolder validation, test;
   for (const std::string& name : beside_train(base)) {
     PhotoFolder& part = is_validation(name) ? validation : test;

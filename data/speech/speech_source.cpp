@@ -101,8 +101,9 @@ Splits SpeechSource::open(DType compute) const {
       again += split == Split::train ? !trained.insert(utterance.audio).second
                                      : trained.contains(utterance.audio);
     if (again > 0)
-      splits.notices.push_back(concat(name_, " ", name_of(split), ": ", again,
-                                      " utterances have the sound of another training utterance"));
+      splits.notices.push_back(concat(name_, " ", name_of(split), ": ", again, " utterances have ",
+                                      split == Split::train ? "the sound of another one"
+                                                            : "the sound of a training utterance"));
     return std::make_unique<SpeechExamples>(concat(name_, " ", name_of(split)), std::move(all),
                                             alphabet, options, std::move(augment));
   };

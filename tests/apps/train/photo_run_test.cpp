@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "apps/inference/predict.h"
+#include "apps/run/run_facts.h"
 #include "core/io/output_file.h"
 #include "data/decoding/image_codec.h"
 #include "data/decoding/image_file.h"
@@ -126,6 +127,19 @@ TEST_F(PhotoRun, PacksOnlyWhatIsMissing) {
   EXPECT_NE(said().find("shards/train: 128 photos"), std::string::npos) << said();
   EXPECT_NE(run({"pack", dir_ / "photos", dir_ / "shards", "--side", "16"}), 0);
   EXPECT_NE(said().find("asked for are 40 photos"), std::string::npos) << said();
+}
+
+TEST_F(PhotoRun, ValidatesOnValWhereThereIsATest) {
+  write("test", 5);
+  pack("shards");
+  for (const std::string set : {"photos", "shards"}) {
+    const Summary summary = train_photos(set + "-run", {"train.max_steps=4"}, Open::create, set);
+    EXPECT_TRUE(RunFacts::read(dir_ / (set + "-run")).has_validation);
+    const RunEvaluation found = evaluate_run(dir_ / (set + "-run"), {});
+    EXPECT_EQ(found.test.targets, 20);
+    EXPECT_EQ(found.validation->targets, 40);
+    EXPECT_EQ(summary.score("validation_accuracy"), found.validation->metrics[0]);
+  }
 }
 
 TEST_F(PhotoRun, PredictsWhatEvaluationComputes) {

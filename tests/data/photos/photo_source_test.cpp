@@ -125,6 +125,12 @@ TEST_F(PhotoSource, NotesAListThatItDoesNotRead) {
   EXPECT_EQ(open().notices,
             std::vector<std::string>{dir_ / "set/val.txt" + " is not read, because " +
                                      (dir_ / "set/val") + " has class folders"});
+  std::filesystem::remove(dir_ / "set/val.txt");
+  dir_.write("set/train.txt", "ants/100.jpg 7\n");
+  EXPECT_EQ(open().notices,
+            std::vector<std::string>{dir_ / "set/train.txt" +
+                                     " is not read: training photos have the classes of their "
+                                     "folders, numbered in the order of names"});
 }
 
 TEST_F(PhotoSource, WarnsOfATestSetThatIsTheTrainingSet) {

@@ -12,6 +12,7 @@ install(DIRECTORY ${wisp_header_folders} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   PATTERN core/emulated/include EXCLUDE
   PATTERN core/emulated/cudnn.h EXCLUDE
   PATTERN core/io/config_tree.h EXCLUDE
+  PATTERN core/io/json.h EXCLUDE
   PATTERN core/io/toml_node.h EXCLUDE
   PATTERN distributed/communicator/mpi_messages.h EXCLUDE
   PATTERN distributed/communicator/mpi_peers.h EXCLUDE

@@ -65,7 +65,7 @@ std::string text_of(const SafetensorsHeader& header) {
 CheckpointStream::CheckpointStream(std::string path, const std::map<std::string, Entry>& tensors,
                                    const std::map<std::string, std::string>& metadata)
     : header_(header_of(tensors, metadata)),
-      file_(std::move(path)),
+      file_(std::move(path), Unread::awaited),
       data_(std::ssize(text_of(header_))) {}
 
 void CheckpointStream::append(const std::string& name, const Tensor& part) {

@@ -1,15 +1,14 @@
 #include "core/io/checkpoint_directory.h"
 
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/base/number.h"
 #include "core/io/checksum.h"
+#include "core/io/input_file.h"
+#include "core/io/json.h"
 #include "core/io/output_file.h"
 
 namespace wisp {
@@ -29,19 +28,6 @@ void remove_tree(const std::string& path) {
   WISP_CHECK(!error, path, ": cannot be removed: ", error.message());
 }
 
-std::string file_checksum(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  WISP_CHECK(file, path, ": cannot be opened: ", std::strerror(errno));
-  std::vector<char> block(1 << 20);
-  uint32_t checksum = 0;
-  while (file) {
-    file.read(block.data(), static_cast<std::streamsize>(block.size()));
-    checksum = crc32c(block.data(), static_cast<size_t>(file.gcount()), checksum);
-  }
-  WISP_CHECK(!file.bad(), path, ": cannot be read");
-  return checksum_text(checksum);
-}
-
 /// Sets the manifest's own checksum, computed with zeros in its place, and returns the text.
 std::string sealed(Json& manifest) {
   manifest["crc32c"] = checksum_text(0);
@@ -56,7 +42,8 @@ void write_manifest(const std::string& directory, const CheckpointFacts& facts) 
     const std::string name = entry.path().filename().string();
     if (name == kManifest) continue;  // left by a failed publication
     WISP_CHECK(entry.is_regular_file(), entry.path().string(), ": is not a file");
-    files[name] = {{"bytes", entry.file_size()}, {"crc32c", file_checksum(entry.path().string())}};
+    const RandomAccessFile file(entry.path().string());
+    files[name] = {{"bytes", file.bytes()}, {"crc32c", checksum_text(crc32c(file))}};
   }
   Json content = {{"format", kFormat}, {"facts", facts}, {"files", files}};
   OutputFile manifest(directory + "/" + kManifest, OutputFile::Mode::replace);
@@ -76,22 +63,13 @@ struct Manifest {
   std::vector<ManifestEntry> files;
 };
 
-/// Stops the parser when nesting exceeds a manifest's, because a deep tree would overflow the
-/// stack.
-bool shallow(int depth, Json::parse_event_t event, Json&) {
-  const bool opens =
-      event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-  WISP_CHECK(!opens || depth <= 2, "is damaged: it is nested too deeply");
-  return true;
-}
-
 uintmax_t whole_number(const Json& value) {
   WISP_CHECK(value.is_number_unsigned(), "is damaged: ", value.dump(), " is no whole number");
   return value;
 }
 
-Manifest parse_manifest(std::istream& file, const std::string& directory) {
-  Json content = Json::parse(file, shallow);
+Manifest parse_manifest(const std::string& text, const std::string& directory) {
+  Json content = naming("is damaged", [&] { return parse_json(text); });
   const uintmax_t format = whole_number(content.at("format"));
   WISP_CHECK(format == kFormat, "is of format ", format, ", this program reads ", kFormat);
   const std::string said = content.at("crc32c");
@@ -110,10 +88,9 @@ Manifest parse_manifest(std::istream& file, const std::string& directory) {
 
 Manifest read_manifest(const std::string& directory) {
   const std::string path = directory + "/" + kManifest;
-  std::ifstream file(path);
-  WISP_CHECK(file, path, ": cannot be opened: ", std::strerror(errno));
+  const std::string text = naming(path, [&] { return read_whole_file(path, kMostJsonBytes); });
   try {
-    return parse_manifest(file, directory);
+    return parse_manifest(text, directory);
   } catch (const Json::exception& error) {
     throw Error(concat(path, ": is damaged: ", error.what()));
   } catch (const Error& error) {
@@ -161,12 +138,10 @@ std::string find_checkpoint(const std::string& target) {
 CheckpointFacts verify_checkpoint(const std::string& directory) {
   const Manifest manifest = read_manifest(directory);
   for (const ManifestEntry& entry : manifest.files) {
-    std::error_code error;
-    const uintmax_t bytes = fs::file_size(entry.path, error);
-    WISP_CHECK(!error, entry.path, ": cannot be read: ", error.message());
-    WISP_CHECK(bytes == entry.bytes, entry.path, ": has ", bytes, " bytes, the manifest says ",
-               entry.bytes);
-    const std::string found = file_checksum(entry.path);
+    const RandomAccessFile file(entry.path);
+    WISP_CHECK(static_cast<uintmax_t>(file.bytes()) == entry.bytes, entry.path, ": has ",
+               file.bytes(), " bytes, the manifest says ", entry.bytes);
+    const std::string found = checksum_text(crc32c(file));
     WISP_CHECK(found == entry.checksum, entry.path, ": is damaged: its checksum is ", found,
                ", the manifest says ", entry.checksum);
   }

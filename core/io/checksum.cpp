@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
+
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
@@ -35,6 +39,18 @@ uint32_t crc32c(const void* data, size_t bytes, uint32_t before) {
   }
   for (; bytes > 0; --bytes, ++next) crc = (crc >> 8) ^ kCrcTable[0][(crc ^ *next) & 0xffu];
   return ~crc;
+}
+
+uint32_t crc32c(const RandomAccessFile& file) {
+  constexpr int64_t kBlock = int64_t{1} << 20;
+  std::vector<char> block(static_cast<size_t>(std::min(kBlock, file.bytes())));
+  uint32_t checksum = 0;
+  for (int64_t at = 0; at < file.bytes(); at += kBlock) {
+    const int64_t bytes = std::min(kBlock, file.bytes() - at);
+    file.read(block.data(), bytes, at);
+    checksum = crc32c(block.data(), static_cast<size_t>(bytes), checksum);
+  }
+  return checksum;
 }
 
 std::string checksum_text(uint32_t checksum) { return fmt::format("{:08x}", checksum); }

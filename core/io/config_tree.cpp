@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
 #include "core/io/toml_limits.h"
 
 namespace wisp {
@@ -37,13 +34,7 @@ Document parse(const std::string& text, const std::string& name) {
 
 /// `asked_by` is "FILE:LINE: extends " or empty.
 std::string read_file(const std::string& path, const std::string& asked_by) {
-  std::error_code ignored;  // opening the file reports it
-  WISP_CHECK(!std::filesystem::is_directory(path, ignored), asked_by, path, ": is a directory");
-  std::ifstream in(path, std::ios::binary);
-  WISP_CHECK(in, asked_by, path, ": cannot be read: ", std::strerror(errno));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  return naming(asked_by + path, [&] { return read_whole_file(path, kMostConfigBytes); });
 }
 
 /// Parses the value of an override: TOML, or a bare word.

@@ -1,9 +1,10 @@
 #include "core/io/metrics.h"
 
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
+#include "core/io/json.h"
 #include "core/io/output_file.h"
 
 namespace wisp {
@@ -19,15 +20,16 @@ std::string to_json(const MetricRow& row) {
 
 void keep_metrics(const std::string& path,
                   const std::function<bool(const std::string& type, int64_t step)>& keep) {
-  std::ifstream file(path);
-  if (!file) return;
-  std::string kept, line;
-  while (std::getline(file, line)) {
+  std::error_code ignored;  // reading the file reports it
+  if (!std::filesystem::exists(path, ignored)) return;
+  InputLines lines(path);
+  std::string kept;
+  while (const std::optional<std::string_view> line = lines.next()) {
     try {
-      const nlohmann::json row = nlohmann::json::parse(line);
-      if (!row.at("step").is_number_integer()) break;
-      if (keep(row.at("type"), row.at("step"))) kept += line + "\n";
-    } catch (const nlohmann::json::exception&) {
+      const nlohmann::json row = parse_json(*line);
+      const auto step = json_at<int64_t>(row, "step");
+      if (keep(json_at<std::string>(row, "type"), step)) kept.append(*line) += "\n";
+    } catch (const Error&) {
       break;
     }
   }

@@ -9,35 +9,23 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "core/base/error.h"
-#include "core/base/number.h"
+#include "core/io/descriptor.h"
 
 namespace wisp {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr int kMostLinks = 40;  // the system's limit
-
-/// N of a path /proc/self/fd/N; -1 for other paths.
-int own_descriptor(const fs::path& path) {
-  std::error_code failure;
-  const fs::path folder = fs::canonical(path.parent_path(), failure);
-  if (failure || folder != fs::canonical("/proc/self/fd", failure) || failure) return -1;
-  return number_in<int>(path.filename().string()).value_or(-1);
-}
-
-/// The path with its links resolved; its end need not exist. /proc/self/fd/N is kept.
-fs::path behind_links(const std::string& path) {
-  fs::path target = path;
-  std::error_code failure;
-  for (int links = 0; own_descriptor(target) < 0; ++links) {
-    if (!fs::is_symlink(fs::symlink_status(target, failure))) break;
-    WISP_CHECK(links < kMostLinks, path, ": cannot be opened for writing: ", std::strerror(ELOOP));
-    target = target.parent_path() / fs::read_symlink(target);
-  }
-  return target;
+/// Opens a file for writing, but no pipe that nobody reads.
+int open_without_waiting(const std::string& path, int flags) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+  const char* cause =
+      errno == ENXIO ? "it is a pipe or a socket that nobody reads" : std::strerror(errno);
+  WISP_CHECK(descriptor >= 0, path, ": cannot be opened for writing: ", cause);
+  if (let_wait(descriptor)) return descriptor;
+  close(descriptor);
+  throw Error(concat(path, ": cannot be opened for writing"));
 }
 
 /// A file for writing and reading that disappears when it is closed.
@@ -65,9 +53,8 @@ void copy_all(const OutputFile& from, OutputFile& to) {
 }  // namespace
 
 OutputFile::OutputFile(std::string path, Mode mode) : path_(std::move(path)) {
-  const int how = mode == Mode::append ? O_APPEND : O_TRUNC;
-  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
-  WISP_CHECK(descriptor_ >= 0, path_, ": cannot be opened for writing: ", std::strerror(errno));
+  const int how = mode == Mode::append ? O_APPEND : mode == Mode::replace ? O_TRUNC : 0;
+  descriptor_ = open_without_waiting(path_, O_CREAT | how);
 }
 
 OutputFile::~OutputFile() { close(descriptor_); }
@@ -108,12 +95,17 @@ void rename_path(const std::string& from, const std::string& to) {
              std::strerror(errno));
 }
 
-WholeFile::WholeFile(std::string path) : path_(std::move(path)), target_(behind_links(path_)) {
+WholeFile::WholeFile(std::string path, Unread pipe) : path_(std::move(path)) {
+  const std::optional<std::string> target = behind_links(path_);
+  WISP_CHECK(target, path_, ": cannot be opened for writing: ", std::strerror(ELOOP));
+  target_ = *target;
   struct stat old {};
   const bool exists = stat(path_.c_str(), &old) == 0;
   const int own = own_descriptor(target_);
   if (own >= 0 || (exists && !S_ISREG(old.st_mode))) {
-    open_as(own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0) : open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+    open_as(own >= 0                  ? fcntl(own, F_DUPFD_CLOEXEC, 0)
+            : pipe == Unread::awaited ? open(path_.c_str(), O_WRONLY | O_CLOEXEC)
+                                      : open_without_waiting(path_, 0));
     return;
   }
   if (!open_temporary(exists)) {
@@ -178,8 +170,8 @@ void WholeFile::finish() {
   mounted.sync();
 }
 
-void write_file(const std::string& path, std::string_view content) {
-  WholeFile file(path);
+void write_file(const std::string& path, std::string_view content, Unread pipe) {
+  WholeFile file(path, pipe);
   file.write(content);
   file.finish();
 }

@@ -8,11 +8,19 @@
 
 namespace wisp {
 
+/// What becomes of a pipe that nobody reads.
+enum class Unread {
+  refused,  // in folders of Wisp's, where nobody waits for a pipe's reader
+  awaited   // for a path that a user gives
+};
+
 class OutputFile {
  public:
-  enum class Mode { replace, append };
+  /// Whether the old content goes; an appended file gets all at its end.
+  enum class Mode { replace, append, keep };
 
-  /// Throws Error with the path and the system's message if the file cannot be opened.
+  /// Throws Error with the path and the cause if the file cannot be opened, also if it is a pipe
+  /// that nobody reads.
   OutputFile(std::string path, Mode mode);
   /// Takes ownership of an open descriptor. Errors name `path`.
   OutputFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
@@ -25,8 +33,8 @@ class OutputFile {
   /// Passes the bytes to the system, so that other readers see them at once. Throws Error (a full
   /// disk).
   void write(std::string_view bytes);
-  /// Writes at byte `offset`, in a file opened with Mode::replace. It does not move the position of
-  /// write(). Throws Error (a full disk).
+  /// Writes at byte `offset`, in a file opened with another mode than append. It does not move the
+  /// position of write(). Throws Error (a full disk).
   void write_at(int64_t offset, std::string_view bytes);
   /// Waits until the bytes are on the disk. Throws Error.
   void sync();
@@ -43,7 +51,7 @@ class OutputFile {
 class WholeFile {
  public:
   /// Throws Error with the path and the system's message if the file cannot be written.
-  explicit WholeFile(std::string path);
+  explicit WholeFile(std::string path, Unread pipe = Unread::refused);
   /// Keeps the old file unless finish() has completed.
   ~WholeFile();
   WholeFile(const WholeFile&) = delete;
@@ -73,7 +81,7 @@ void sync_directory(const std::string& path);
 /// Calls rename(2). Throws Error with both names.
 void rename_path(const std::string& from, const std::string& to);
 /// Writes a WholeFile. Throws Error with the path (a full disk).
-void write_file(const std::string& path, std::string_view content);
+void write_file(const std::string& path, std::string_view content, Unread pipe = Unread::refused);
 /// The directory part of a path; "." if it has none.
 std::string parent_directory(const std::string& path);
 

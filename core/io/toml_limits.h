@@ -4,10 +4,14 @@
 // (is_non_ascii_horizontal_whitespace). Any thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace wisp {
+
+/// The most bytes of a config file.
+constexpr int64_t kMostConfigBytes = int64_t{16} << 20;
 
 constexpr int kMaxKeyParts = 32;
 

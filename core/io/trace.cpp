@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cmath>
+#include <filesystem>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
+#include "core/io/input_file.h"
+#include "core/io/json.h"
 #include "core/io/output_file.h"
 
 namespace wisp {
@@ -91,24 +93,26 @@ void write_trace(const std::string& path, std::span<const std::string> events,
 
 EarlierSpans read_earlier_spans(const std::string& path, int64_t step, int workers) {
   using Json = nlohmann::ordered_json;
-  std::ifstream file(path);
-  if (!file) return {};
+  std::error_code ignored;  // reading the file reports it
+  if (!std::filesystem::exists(path, ignored)) return {};
+  const std::string text = naming(path, [&] { return read_whole_file(path, kMostJsonBytes); });
   EarlierSpans earlier;
   std::string names;
   try {
-    const Json trace = Json::parse(file);
-    for (const Json& event : trace.at("traceEvents")) {
-      if (event.at("ph") != "X") {
-        if (event.at("pid") > workers) names += event.dump() + ",\n";
-      } else if (event.at("args").at("step") < step) {
+    const auto trace = parse_json<Json>(text);
+    for (const Json& event : json_part(trace, "traceEvents")) {
+      if (json_at<std::string>(event, "ph") != "X") {
+        if (json_at<int64_t>(event, "pid") > workers) names += event.dump() + ",\n";
+      } else if (json_at<int64_t>(json_part(event, "args"), "step") < step) {
         earlier.events += event.dump() + ",\n";
         earlier.end_us =
-            std::max(earlier.end_us, event.at("ts").get<double>() + event.at("dur").get<double>());
+            std::max(earlier.end_us, json_at<double>(event, "ts") + json_at<double>(event, "dur"));
       }
     }
-  } catch (const Json::exception&) {
+  } catch (const Error&) {
     return {};  // not a trace of this program: it will be overwritten
   }
+  if (!std::isfinite(earlier.end_us)) return {};
   if (!earlier.events.empty()) earlier.events = names + earlier.events;
   return earlier;
 }

@@ -91,7 +91,7 @@ TEST(CheckpointDirectory, DamageIsNamed) {
   dir.write("c/rank1", "one");
   EXPECT_EQ(damage(), (dir / "c/rank1") + ": has 3 bytes, the manifest says 6");
   fs::remove(dir / "c/rank1");
-  EXPECT_EQ(damage(), (dir / "c/rank1") + ": cannot be read: No such file or directory");
+  EXPECT_EQ(damage(), (dir / "c/rank1") + ": there is no such file");
   fs::remove_all(dir / "c");
   EXPECT_EQ(error_of([&] { find_checkpoint(dir / "c"); }),
             (dir / "c") + ": there is no checkpoint");
@@ -120,8 +120,7 @@ TEST(CheckpointDirectory, ADamagedManifestIsNamed) {
   other.insert(other.rfind('}'), ",\"x\":" + std::string(300'000, '[') + std::string(300'000, ']'));
   EXPECT_EQ(damage(other), manifest + ": is damaged: it is nested too deeply");
   fs::remove(manifest);
-  EXPECT_EQ(error_of([&] { verify_checkpoint(dir / "c"); }),
-            manifest + ": cannot be opened: No such file or directory");
+  EXPECT_EQ(error_of([&] { verify_checkpoint(dir / "c"); }), manifest + ": there is no such file");
 }
 
 TEST(CheckpointDirectory, AManifestNamesFilesOfItsDirectoryOnly) {

@@ -290,7 +290,7 @@ TEST(Checkpoint, ErrorsNameFileTensorAndBothValues) {
             path + ": weight is F32 [2,3], expected F64 [2,3]");
   EXPECT_EQ(error_of([&] { reader.metadata("sead"); }), path + ": has no metadata sead");
   EXPECT_EQ(error_of([&] { CheckpointReader(dir / "none"); }),
-            (dir / "none") + ": cannot be opened: No such file or directory");
+            (dir / "none") + ": there is no such file");
   EXPECT_EQ(error_of([&] {
               CheckpointReader reader_of_text(dir.write("t", "not a checkpoint"));
             }).substr(0, (dir / "t").size() + 16),

@@ -283,11 +283,12 @@ TEST(Config, ExtendsCyclesAreRefused) {
 TEST(Config, MissingFilesAreNamed) {
   const TempDir dir;
   EXPECT_EQ(error_of([&] { Config::load(dir / "no.toml", {}); }),
-            dir / "no.toml: cannot be read: No such file or directory");
-  EXPECT_EQ(error_of([&] { Config::load(dir.path(), {}); }), dir.path() + ": is a directory");
+            dir / "no.toml: there is no such file");
+  EXPECT_EQ(error_of([&] { Config::load(dir.path(), {}); }),
+            dir.path() + ": it is no file, but a directory");
   const std::string top = dir.write("top.toml", "extends = 'no.toml'\n");
   EXPECT_EQ(error_of([&] { Config::load(top, {}); }),
-            top + ":1: extends " + (dir / "no.toml: cannot be read: No such file or directory"));
+            top + ":1: extends " + (dir / "no.toml: there is no such file"));
   const std::string far = dir.write("far.toml", "extends = '" + std::string(5000, 'x') + "'\n");
   EXPECT_NE(error_of([&] { Config::load(far, {}); }).find("File name too long"), std::string::npos);
   const std::string bad = dir.write("bad.toml", "extends = 3\n");

@@ -1,6 +1,7 @@
 #include "core/io/file_lock.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <optional>
@@ -30,6 +31,15 @@ TEST(FileLock, MayLoseItsFile) {
   EXPECT_TRUE(std::filesystem::exists(dir / "lock"));
   EXPECT_EQ(error_of([&] { const FileLock third(dir / "lock"); }),
             dir / "lock: is held by another process");
+}
+
+TEST(FileLock, IsNoPipeAndNoDevice) {
+  const TempDir dir;
+  ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", dir / "device");
+  for (const std::string& path : {dir / "pipe", dir / "device"})
+    EXPECT_EQ(error_of([&] { const FileLock lock(path); }),
+              path + ": it is no file, so nothing can be locked by it");
 }
 
 TEST(FileLock, NamesAPlaceThatDoesNotExist) {

@@ -1,9 +1,12 @@
 #include "core/io/metrics.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <limits>
 
+#include "core/io/input_file.h"
 #include "core/io/output_file.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
@@ -68,8 +71,26 @@ TEST(Metrics, RowsAreKeptByTypeAndStep) {
   dir.write("metrics.jsonl", kept + "{\"type\":\"step\",\"step\":1e99}\n");
   keep_metrics(path, all);
   EXPECT_EQ(read_text(path), kept);
+  dir.write("metrics.jsonl", kept + "{\"type\":" + std::string(100'000, '[') + "\n");
+  keep_metrics(path, all);
+  EXPECT_EQ(read_text(path), kept);
   keep_metrics(dir / "absent", all);
   EXPECT_FALSE(std::filesystem::exists(dir / "absent"));
+}
+
+TEST(Metrics, OfAStrangerAreNotWaitedForAndHaveABound) {
+  const TempDir dir;
+  const auto all = [](const std::string&, int64_t) { return true; };
+  ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { keep_metrics(dir / "pipe", all); }),
+            dir / "pipe: it is no file, but a pipe");
+  std::filesystem::create_symlink("/dev/zero", dir / "device");
+  EXPECT_EQ(error_of([&] { keep_metrics(dir / "device", all); }),
+            dir / "device: it is no file, but a device");
+  const std::string path = dir.write("long", "");
+  std::filesystem::resize_file(path, InputLines::kMostLineBytes + 1);
+  EXPECT_EQ(error_of([&] { keep_metrics(path, all); }),
+            path + ":1: a line of more than 16777216 bytes, expected shorter ones");
 }
 
 }  // namespace

@@ -150,13 +150,34 @@ TEST(WholeFile, IsWrittenThroughAPipe) {
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   std::future<std::string> read = std::async([&] { return read_text(path); });
   {
-    WholeFile file(path);
+    WholeFile file(path, Unread::awaited);
     file.write_at(2, "cd");
     file.write_at(0, "ab");
     file.finish();
   }
   EXPECT_EQ(read.get(), "abcd");
   EXPECT_TRUE(fs::is_fifo(path));
+}
+
+TEST(OutputFile, DoesNotWaitForAPipesReader) {
+  const TempDir dir;
+  const std::string path = dir / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const std::string refusal =
+      path + ": cannot be opened for writing: it is a pipe or a socket that nobody reads";
+  EXPECT_EQ(error_of([&] { write_file(path, "x"); }), refusal);
+  for (const auto mode :
+       {OutputFile::Mode::append, OutputFile::Mode::replace, OutputFile::Mode::keep})
+    EXPECT_EQ(error_of([&] { OutputFile(path, mode); }), refusal);
+
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  write_file(path, "read");
+  std::string got(4, ' ');
+  EXPECT_EQ(read(reader, got.data(), got.size()), 4);
+  EXPECT_EQ(got, "read");
+  OutputFile file(path, OutputFile::Mode::append);
+  EXPECT_EQ(fcntl(file.descriptor(), F_GETFL) & O_NONBLOCK, 0) << "a full pipe is waited for";
+  close(reader);
 }
 
 TEST(WholeFile, WritesToWhatIsOpen) {

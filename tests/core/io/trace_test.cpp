@@ -1,6 +1,7 @@
 #include "core/io/trace.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -103,6 +104,17 @@ TEST(EarlierSpans, AreThoseOfStepsBefore) {
   const std::string named = read_earlier_spans(path, 1, 1).events;
   EXPECT_NE(named.find(R"("name":"worker 1")"), std::string::npos) << named;
   EXPECT_EQ(named.find(R"("name":"worker 0")"), std::string::npos) << named;
+}
+
+TEST(EarlierSpans, OfAStrangerNeitherHangNorCrash) {
+  const TempDir dir;
+  ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { read_earlier_spans(dir / "pipe", 9, 1); }),
+            dir / "pipe: it is no file, but a pipe");
+  const std::string begin = R"({"traceEvents":[{"ph":"X","pid":1,"args":{"step":0},"ts":)";
+  for (const std::string& end : {std::string(300'000, '['), std::string(R"(1e308,"dur":1e308}]})"),
+                                 std::string(R"("0","dur":1}]})")})
+    EXPECT_EQ(read_earlier_spans(dir.write("trace.json", begin + end), 9, 1).events, "");
 }
 
 TEST(EarlierSpans, AreNoneOfAnythingElse) {

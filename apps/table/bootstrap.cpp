@@ -1,6 +1,7 @@
 #include "apps/table/bootstrap.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -41,6 +42,7 @@ double bootstrap_half(std::span<const std::vector<double>> differences,
       for (size_t& one : *of) one = random.below(index++, static_cast<uint32_t>(of->size()));
     }
     drawn.push_back(difference(differences, divisors, pairs, units));
+    if (std::isnan(drawn.back())) return drawn.back();  // it has no place in an order
   }
   std::sort(drawn.begin(), drawn.end());
   return std::max(mean - drawn[kTail], drawn[kDraws - 1 - kTail] - mean);

@@ -2,10 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace wisp {
 namespace {
+
+// Bounds within which differences and ratios neither overflow nor vanish.
+constexpr double kMost = 1e300, kLeast = 1e-290, kMostLog = 1e150;
+constexpr double kNarrowest = 1e-12;  // of a value: less is noise, and ticks would be equal
+
+double bounded(double value, bool log) {
+  if (std::isnan(value)) return log ? 1.0 : 0.0;
+  return log ? std::clamp(value, 1.0 / kMostLog, kMostLog) : std::clamp(value, -kMost, kMost);
+}
 
 /// 1, 2 or 5 times a power of ten, so that about five ticks fit in `range`.
 double tick_step(double range) {
@@ -20,16 +30,17 @@ double tick_step(double range) {
 }  // namespace
 
 Scale::Scale(double low, double high, double from, double to, bool log)
-    : low_(low), high_(high), from_(from), to_(to), log_(log) {
-  if (high_ > low_) return;
+    : low_(bounded(low, log)), high_(bounded(high, log)), from_(from), to_(to), log_(log) {
+  const double size = std::max(std::abs(low_), std::abs(high_));
+  if (high_ - low_ > kNarrowest * size && (log_ || size > kLeast)) return;
   if (log_) {
     low_ /= 2.0;
-    high_ *= 2.0;
+    high_ = std::max(low_ * 4.0, high_ * 2.0);
     return;
   }
-  const double margin = low_ == 0.0 ? 1.0 : std::abs(low_) * 0.1;
-  low_ -= margin;
-  high_ += margin;
+  const double margin = size > kLeast ? size * 0.1 : 1.0;
+  low_ = std::min(low_, high_) - margin;
+  high_ = std::max(low_ + 2.0 * margin, high_ + margin);
 }
 
 Scale Scale::rounded(double low, double high, double from, double to) {
@@ -40,6 +51,7 @@ Scale Scale::rounded(double low, double high, double from, double to) {
 }
 
 double Scale::at(double value) const {
+  value = bounded(value, log_);
   const double share =
       log_ ? std::log(value / low_) / std::log(high_ / low_) : (value - low_) / (high_ - low_);
   return from_ + share * (to_ - from_);
@@ -51,8 +63,12 @@ std::vector<double> Scale::ticks() const {
   if (ticks.size() >= 3) return ticks;
   ticks.clear();
   const double step = tick_step(high_ - low_);
-  for (double n = std::ceil(low_ / step - 1e-9); n * step <= high_ + step * 1e-9; n += 1.0)
-    ticks.push_back(n * step);
+  const double first = std::ceil(low_ / step - 1e-9);
+  for (int i = 0; i < kMostTicks; ++i) {
+    const double tick = (first + i) * step;
+    if (tick > high_ + step * 1e-9) break;
+    ticks.push_back(tick);
+  }
   return ticks;
 }
 

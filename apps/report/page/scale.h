@@ -20,14 +20,17 @@ struct Extremes {
 
 class Scale {
  public:
-  /// Maps `low` to `from` and `high` to `to`. An empty range is widened. Values of a log scale are
-  /// above 0.
+  /// Maps `low` to `from` and `high` to `to`, which are finite. A range that is too narrow for its
+  /// ticks to differ is widened, so is an empty one, and one without bounds is cut. Values of a log
+  /// scale are above 0.
   Scale(double low, double high, double from, double to, bool log);
   /// A linear scale with its ends widened to ticks.
   static Scale rounded(double low, double high, double from, double to);
 
+  static constexpr int kMostTicks = 32;
+
   double at(double value) const;
-  /// Three to nine round values within the range.
+  /// Up to kMostTicks round values within the range, three to nine as a rule.
   std::vector<double> ticks() const;
 
  private:

@@ -36,6 +36,13 @@ TEST(Bootstrap, ReachesToTheFartherEnd) {
 
 TEST(Bootstrap, OfOnePairIsUnknown) { EXPECT_TRUE(std::isnan(half_of({{0, 4}}, {10, 10}))); }
 
+TEST(Bootstrap, OfFiguresThatAreNoNumbersIsUnknown) {
+  const double nan = std::nan("");
+  EXPECT_TRUE(std::isnan(half_of({{0, nan, 1, 2}, {0, 4, 1, 2}}, {10, 10, 10, 10})));
+  EXPECT_TRUE(std::isnan(half_of({{1, 0}, {2, 0}}, {10, 0})))
+      << "draws of the second unit alone have no divisor";
+}
+
 TEST(Bootstrap, HasTheSpreadOfAnotherProgram) {
   // Word errors of three pairs, by the ten test speakers of AN4. A Python program with Philox gave
   // the figure for the same draws. A million draws of NumPy's generator gave 0.04714; of 10,000,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <regex>
 #include <string>
@@ -38,6 +39,20 @@ TEST(LineChart, LeavesOutWhatHasNoPlace) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_EQ(svg.find("inf"), std::string::npos);
   EXPECT_NE(svg.find("<path d=\"M40.0,216.0 390.0,12.0 \"/>"), std::string::npos) << svg;
+}
+
+TEST(LineChart, OfLargeAndOfNearlyEqualValuesIsSmall) {
+  const double next = std::nextafter(2.5, 3.0), huge = 1.7e308;
+  for (const Points& points :
+       {Points{{1.0, 2.5}, {2.0, next}}, Points{{-huge, huge}, {huge, -huge}},
+        Points{{1e-320, 5e-324}, {1e308, 1e308}}}) {
+    for (const bool log : {false, true}) {
+      const std::string svg = to_svg({"loss", "steps", "nats", log, true, {{"a", 0, points}}});
+      EXPECT_LT(svg.size(), 20'000u);
+      EXPECT_EQ(svg.find("nan"), std::string::npos);
+      EXPECT_EQ(svg.find("inf"), std::string::npos);
+    }
+  }
 }
 
 std::vector<std::string> found(const std::string& svg, const std::string& pattern) {

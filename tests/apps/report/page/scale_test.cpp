@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
 namespace wisp {
 namespace {
 
@@ -39,6 +43,45 @@ TEST(Scale, ARangeOfOneValueIsWidened) {
     EXPECT_LT(scale.at(5.0), 1.0);
   }
   EXPECT_EQ(Scale(0.0, 0.0, 0.0, 1.0, false).at(0.0), 0.5);
+}
+
+/// Ends that are far apart, equal, next to each other, without bounds, or no numbers.
+TEST(Scale, OfAnyTwoNumbersHasAFewTicks) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  std::vector<double> ends = {0.0,   5e-324, 1e-320, DBL_MIN, 1e-290, 1e-150, 1e-12,
+                              0.1,   1.0,    2.375,  1e15,    9.1e15, 1e16,   1e22,
+                              1e150, 1e300,  1e308,  DBL_MAX, inf,    nan};
+  for (size_t i = 0, count = ends.size(); i < count; ++i) {
+    ends.push_back(-ends[i]);
+    ends.push_back(std::nextafter(ends[i], inf));
+    ends.push_back(std::nextafter(ends[i], -inf));
+    ends.push_back(ends[i] * (1.0 + 1e-12));
+  }
+  for (const double low : ends) {
+    for (const double high : ends) {
+      for (const bool log : {false, true}) {
+        if (log && low <= 0.0) continue;
+        for (const Scale& scale :
+             {Scale(low, high, 0.0, 1.0, log), Scale::rounded(low, high, 0.0, 1.0)}) {
+          const std::vector<double> ticks = scale.ticks();
+          ASSERT_LE(std::ssize(ticks), Scale::kMostTicks) << low << " to " << high;
+          ASSERT_GE(std::ssize(ticks), 1) << low << " to " << high;
+          for (size_t t = 0; t < ticks.size(); ++t) {
+            ASSERT_TRUE(std::isfinite(scale.at(ticks[t]))) << low << " to " << high;
+            if (t > 0) ASSERT_GT(ticks[t], ticks[t - 1]) << low << " to " << high;
+          }
+          for (const double value : ends) ASSERT_LT(std::abs(scale.at(value)), 1e305);
+        }
+      }
+    }
+  }
+}
+
+TEST(Scale, OfValuesThatDifferInTheirLastBitIsThatOfOneValue) {
+  const double value = 2.345678, next = std::nextafter(value, 3.0);
+  const Scale scale = Scale::rounded(value, next, 0.0, 1.0);
+  EXPECT_NEAR(scale.at(value), scale.at(next), 1e-6);
+  EXPECT_GE(scale.ticks().size(), 3u);
 }
 
 TEST(TickText, IsShort) {

@@ -18,7 +18,8 @@ class MissingLibrary : public Error {
 /// What becomes of the EXIF orientation: pixels are turned by it, or stay as they are stored.
 enum class Orientation { applied, ignored };
 
-/// Decodes a file to (H, W, C) u8, C = 1 (grey) or 3 (RGB). Throws Error if OpenCV cannot read it.
+/// Decodes a file to (H, W, C) u8, C = 1 (grey) or 3 (RGB). Throws Error like
+/// read_image_header(), and if OpenCV cannot read it.
 Tensor decode_image(std::string bytes, int64_t channels, Orientation orientation);
 
 /// Encodes (H, W, C) u8 as the bytes of a PNG file.

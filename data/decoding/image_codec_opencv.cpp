@@ -56,8 +56,12 @@ std::string encode(const Tensor& image, const char* ending, const std::vector<in
 }  // namespace
 
 Tensor decode_image(std::string bytes, int64_t channels, Orientation orientation) {
+  const ImageHeader header = read_image_header(bytes);  // refuses too many pixels
   const cv::Mat mat = decode(std::move(bytes), channels, orientation);
   WISP_CHECK(!mat.empty() && mat.isContinuous(), "OpenCV cannot decode it");
+  WISP_CHECK(int64_t{mat.rows} * mat.cols == header.height * header.width,
+             "the decoded picture is ", mat.rows, " x ", mat.cols, ", its header promises ",
+             header.height, " x ", header.width, " pixels");
   Tensor image({mat.rows, mat.cols, channels}, DType::u8);
   std::memcpy(image.raw(), mat.data, static_cast<size_t>(image.bytes()));
   if (channels == 3) swap_red_blue(image.data<uint8_t>(), image.numel() / 3);

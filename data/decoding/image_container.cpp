@@ -78,12 +78,20 @@ ImageHeader webp_header(std::string_view bytes) {
   return {ImageFormat::webp, numbers.at(kBody + 8, 2) & 0x3fff, numbers.at(kBody + 6, 2) & 0x3fff};
 }
 
+/// Throws Error unless a PNG's first chunk is IHDR, whose size all readers of it take then.
+void check_begins_with_header(std::string_view png) {
+  WISP_CHECK(png.substr(8, 8) == std::string_view("\0\0\0\x0dIHDR", 8),
+             "the file is damaged: the PNG does not begin with its header, the chunk IHDR");
+}
+
 ImageHeader header_of(std::string_view bytes) {
   const std::optional<ImageFormat> format = image_format(bytes);
   if (format == ImageFormat::jpeg) return jpeg_header(bytes);
   if (format == ImageFormat::webp) return webp_header(bytes);
   if (format == ImageFormat::png) {
     const Numbers numbers{bytes, std::endian::big};
+    numbers.at(23);
+    check_begins_with_header(bytes);
     return {ImageFormat::png, numbers.at(20, 4), numbers.at(16, 4)};
   }
   if (format == ImageFormat::ppm) {
@@ -126,14 +134,17 @@ void need(std::string_view bytes, size_t end, const char* part) {
 
 /// Follows the segments by their lengths up to the end marker.
 void check_jpeg(std::string_view bytes) {
-  constexpr uint32_t kEnd = 0xd9;
+  constexpr uint32_t kEnd = 0xd9, kScan = 0xda;
   size_t at = 2;
+  int scans = 0;
   while (true) {
     const size_t marker = bytes.find('\xff', at);
     WISP_CHECK(marker < bytes.size() - 1, "the file is cut off: its ", bytes.size(),
                " bytes have no end marker of a JPEG");
     const uint32_t kind = static_cast<uint8_t>(bytes[marker + 1]);
     if (kind == kEnd) return;
+    if (kind == kScan) ++scans;
+    WISP_CHECK(scans <= kMostScans, "the JPEG has more than ", kMostScans, " scans");
     at = marker + 1;
     if (!has_length(kind) || kind == 0xff) continue;  // stuffing, a restart, or fill
     need(bytes, marker + 4, "a segment of a JPEG");
@@ -157,6 +168,8 @@ bool decides_picture(std::string_view type) {
 std::string check_png(std::string_view bytes) {
   constexpr size_t kSignature = 8, kAround = 12;  // bytes of length, type and checksum
   std::string kept(bytes.substr(0, kSignature));
+  need(bytes, kSignature + kAround, "a chunk of a PNG");
+  check_begins_with_header(bytes);
   for (size_t at = kSignature;;) {
     need(bytes, at + kAround, "a chunk of a PNG");
     const size_t length = unsigned_in(bytes.substr(at, 4), std::endian::big);

@@ -19,9 +19,13 @@ struct ImageHeader {
 /// The most pixels of a picture that is read, 2^27: 400 MB in RGB.
 constexpr int64_t kMostPixels = int64_t{1} << 27;
 
+/// The most scans of a JPEG. A file of a kilobyte may have thousands, each of all pixels.
+constexpr int kMostScans = 500;
+
 /// Reads the header. Throws Error for an empty file, for another format, for a header that is cut
-/// off, for a size of 0, and for more than kMostPixels. Sources: ITU-T T.81, annex B.2.2; PNG
-/// (third edition), section 11.2.1; RFC 9649, section 2; read_ppm_header().
+/// off or is not the first part of a PNG, for a size of 0, and for more than kMostPixels. Sources:
+/// ITU-T T.81, annex B.2.2; PNG (third edition), section 11.2.1; RFC 9649, section 2;
+/// read_ppm_header().
 ImageHeader read_image_header(std::string_view bytes);
 
 /// The EXIF orientation of a WebP file, 1 to 8. Returns 1 (not turned) if the file has no readable
@@ -31,7 +35,8 @@ int webp_orientation(std::string_view bytes);
 
 /// Checks a file and returns its bytes for a decoder. Removes the chunks of a PNG that affect
 /// neither its look nor its orientation. Throws Error for a file that is no JPEG, PNG or WebP, that
-/// ends too early, or that has a wrong checksum in a PNG chunk that stays. Sources: ITU-T T.81,
+/// ends too early, that has more than kMostScans, or a PNG that does not begin with its header or
+/// has a wrong checksum in a chunk that stays. Sources: ITU-T T.81,
 /// annex B; PNG (third edition), section 5; RFC 9649, section 2.3.
 std::string checked_container(std::string bytes);
 

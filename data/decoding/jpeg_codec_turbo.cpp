@@ -15,8 +15,6 @@
 namespace wisp {
 namespace {
 
-constexpr int kMostScans = 500;  // a file of a kilobyte may have thousands, each of all pixels
-
 /// libjpeg's handler of errors: an error jumps to `escape`; the first warning of damage is kept.
 struct ErrorHandler {
   jpeg_error_mgr base;  // the first member, so that libjpeg's pointer to it points here, too

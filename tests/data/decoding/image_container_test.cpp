@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "tests/support/error_of.h"
+#include "tests/support/png_files.h"
 #include "tests/support/sound_files.h"
 
 namespace wisp {
@@ -17,7 +18,7 @@ using namespace std::string_literals;
 
 // A JPEG: the start, an empty comment, a scan of four bytes with stuffing and a restart, the end.
 const std::string kJpeg = "\xff\xd8\xff\xfe\0\2\xff\xda\0\2\1\xff\0\xff\xd0\2\xff\xd9"s;
-const std::string kSignature = "\x89PNG\r\n\x1a\n";
+const std::string kHead = kPngSignature + png_header(1, 1);
 // The end chunk of every PNG, with its checksum.
 const std::string kEnd = "\0\0\0\0IEND\xae\x42\x60\x82"s;
 
@@ -43,19 +44,41 @@ TEST(ImageContainer, DoesNotTakeAThumbnailsEndForThePictures) {
 
 TEST(ImageContainer, DropsWhatDoesNotDecideAPng) {
   const std::string comment = "\0\0\0\2tEXtabWRNG"s;
-  EXPECT_EQ(checked_container(kSignature + comment + kEnd + "more"), kSignature + kEnd);
+  EXPECT_EQ(checked_container(kHead + comment + kEnd + "more"), kHead + kEnd);
 }
 
 TEST(ImageContainer, FindsDamageInAPng) {
-  std::string damaged = kSignature + kEnd;
+  std::string damaged = kHead + kEnd;
   damaged.back() ^= 1;
   EXPECT_EQ(refusal(damaged),
-            "the file is damaged: the checksum of the PNG chunk at byte 8 is wrong");
-  EXPECT_EQ(refusal(kSignature + kEnd.substr(0, 8)),
-            "the file is cut off: it has 16 bytes, and a chunk of a PNG ends at 20 or later");
+            "the file is damaged: the checksum of the PNG chunk at byte 33 is wrong");
+  EXPECT_EQ(refusal(kHead + kEnd.substr(0, 8)),
+            "the file is cut off: it has 41 bytes, and a chunk of a PNG ends at 45 or later");
   EXPECT_EQ(
-      refusal(kSignature + "\xff\xff\xff\xffIDAT1234"),
-      "the file is cut off: it has 20 bytes, and a chunk of a PNG ends at 4294967315 or later");
+      refusal(kHead + "\xff\xff\xff\xffIDAT1234"),
+      "the file is cut off: it has 45 bytes, and a chunk of a PNG ends at 4294967340 or later");
+}
+
+// Else a reader of the first chunk and a reader of IHDR would see two sizes.
+TEST(ImageContainer, TakesNoPngThatBeginsWithAnotherChunk) {
+  const std::string size = big_endian(64, 4) + big_endian(48, 4) + "\x08\2\0\0\0"s;
+  const std::string large = png_header(20000, 20000);
+  for (const std::string& first :
+       {png_chunk("abCd", size), png_chunk("tEXt", size), png_chunk("CgBI", size),
+        png_chunk("abCd", ""), png_chunk("IHDR", size + "x"), png_chunk("IHDR", "")}) {
+    const std::string png = kPngSignature + first + large + kEnd;
+    for (const std::string& said : {refusal(png), error_of([&] { read_image_header(png); })})
+      EXPECT_EQ(said,
+                "the file is damaged: the PNG does not begin with its header, the chunk IHDR");
+  }
+}
+
+TEST(ImageContainer, TakesNoJpegOfManyScans) {
+  const std::string scan = "\xff\xda\0\2\1"s;
+  std::string jpeg = "\xff\xd8\xff\xfe\0\2"s;
+  for (int i = 0; i < kMostScans; ++i) jpeg += scan;
+  EXPECT_EQ(refusal(jpeg + "\xff\xd9"), "no error");
+  EXPECT_EQ(refusal(jpeg + scan + "\xff\xd9"), "the JPEG has more than 500 scans");
 }
 
 TEST(ImageContainer, FindsACutOffWebP) {

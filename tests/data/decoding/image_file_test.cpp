@@ -9,6 +9,7 @@
 #include "tests/support/drawn_pictures.h"
 #include "tests/support/error_of.h"
 #include "tests/support/opencv_pictures.h"
+#include "tests/support/png_files.h"
 #include "tests/support/sound_files.h"
 #include "tests/support/temp_dir.h"
 
@@ -153,21 +154,68 @@ TEST(ImageFile, RefusesDamagedFilesWithoutWordsOnStderr) {
 
 TEST(ImageFile, RefusesWhatIsTooLarge) {
   const TempDir dir;
-  // A PNG without pixels: 2^17 x 2^17, 8 bits, RGB, with correct checksums.
-  const std::string header =
-      "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\2\0\0\0\2\0\0\x08\2\0\0\0\x1a\xf7\x72\xa7"s;
-  const std::string end = "\0\0\0\0IDAT\x35\xaf\x06\x1e\0\0\0\0IEND\xae\x42\x60\x82"s;
-  const std::string path = dir.write("large.png", header + end);
-  EXPECT_EQ(
-      error_of([&] { read_image(path, 3); }),
-      path + ": OpenCV refuses it: pixels <= CV_IO_MAX_IMAGE_PIXELS; it reads up to 2^30 pixels");
+  const std::string end = png_chunk("IDAT", "") + png_chunk("IEND", "");
+  const auto refusal = [&](const std::string& file) {
+    const std::string path = dir.write("large", file);
+    return error_of([&] { read_image(path, 3); }).substr(path.size());
+  };
+  EXPECT_EQ(refusal(kPngSignature + png_header(1 << 17, 1 << 17) + end),
+            ": the picture has 131072 x 131072 pixels; up to 134217728 are read");
+  EXPECT_EQ(refusal(kPngSignature + png_header(16384, 8193) + end),
+            ": the picture has 16384 x 8193 pixels; up to 134217728 are read");
+  std::string jpeg = encoded(half_red(), ".jpg");
+  jpeg.replace(jpeg.find("\xff\xc0") + 5, 4, "\xff\xff\xff\xff");
+  EXPECT_EQ(refusal(jpeg), ": the picture has 65535 x 65535 pixels; up to 134217728 are read");
+}
+
+TEST(ImageFile, RefusesAPngWithTwoHeaders) {
+  const TempDir dir;
+  const std::string png = encoded(half_red(), ".png");
+  constexpr size_t kBehindHeader = 33;
+  for (const size_t place : {kBehindHeader, png.size() - 12}) {  // before and behind the pixels
+    std::string two = png;
+    const std::string path = dir.write("a.png", two.insert(place, png_header(20000, 20000)));
+    EXPECT_NE(error_of([&] { read_image(path, 3); }), "no error") << place;
+  }
+}
+
+/// The header's size and the picture's own differ.
+TEST(ImageFile, RefusesAWebPLargerThanItsCanvas) {
+  const TempDir dir;
+  const std::string webp = encoded(half_red(), ".webp");  // 16 x 32 in one chunk
+  const auto canvas = [&](uint64_t height, uint64_t width) {
+    const std::string body = "WEBPVP8X" + little_endian(10, 4) + little_endian(0, 4) +
+                             little_endian(width - 1, 3) + little_endian(height - 1, 3) +
+                             webp.substr(12);
+    return dir.write("a.webp", "RIFF" + little_endian(body.size(), 4) + body);
+  };
+  EXPECT_EQ(read_image(canvas(16, 32), 3).shape(), Shape({16, 32, 3}));
+  for (const uint64_t height : {1, 8, 32})
+    EXPECT_NE(error_of([&] { read_image(canvas(height, 32), 3); }), "no error") << height;
+}
+
+/// OpenCV would decode all of these.
+TEST(ImageFile, RefusesOtherFormats) {
+  const TempDir dir;
+  for (const char* ending : {".bmp", ".ppm", ".pgm", ".tiff", ".hdr", ".ras"}) {
+    std::vector<uint8_t> bytes;
+    cv::Mat mat = half_red();
+    if (ending == ".pgm"s) mat = cv::Mat(2, 2, CV_8UC1, cv::Scalar(1));
+    if (ending == ".hdr"s) mat = cv::Mat(2, 2, CV_32FC3, cv::Scalar(1, 1, 1));
+    if (!cv::imencode(ending, mat, bytes)) continue;
+    const std::string path = dir.write("a.png", {bytes.begin(), bytes.end()});
+    EXPECT_EQ(error_of([&] { read_image(path, 3); }),
+              path + ": the file is no picture; JPEG, PNG and WebP are read")
+        << ending;
+  }
 }
 
 TEST(ImageFile, SaysWhatIsMissing) {
   const TempDir dir;
   EXPECT_EQ(error_of([&] { read_image(dir / "no.png", 3); }),
             (dir / "no.png") + ": there is no such file");
-  EXPECT_EQ(error_of([&] { read_image(dir.path(), 3); }), dir.path() + ": it is no file");
+  EXPECT_EQ(error_of([&] { read_image(dir.path(), 3); }),
+            dir.path() + ": it is no file, but a directory");
   EXPECT_EQ(error_of([&] { read_image(dir.path(), 2); }),
             "read_image: 2 channels, expected 1 (grey) or 3 (RGB)");
 }

@@ -12,7 +12,8 @@ set -eu
 cd -- "$(dirname -- "$0")/.."
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- arpa checkpoint cifar10 config manifest metrics npy payload photo photo_sets safetensors utterances
+[ $# -gt 0 ] || set -- arpa checkpoint cifar10 config facts manifest metrics npy payload photo photo_sets safetensors \
+  summary trace utterances
 export OMP_NUM_THREADS=1
 
 scripts/install_packages.sh --fuzz

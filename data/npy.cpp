@@ -1,6 +1,5 @@
 #include "data/npy.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -148,15 +147,12 @@ std::string rows_header(DType dtype, const Shape& row_shape, int64_t rows) {
 
 }  // namespace
 
-NpyReader::NpyReader(std::string path) : path_(std::move(path)) {
-  WISP_CHECK(std::filesystem::is_regular_file(path_), path_, ": is no file");
-  in_.open(path_, std::ios::binary);
-  WISP_CHECK(in_, path_, ": cannot be read: ", std::strerror(errno));
-  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path_));
+NpyReader::NpyReader(std::string path) : path_(std::move(path)), in_(path_) {
+  const int64_t bytes = in_.bytes();
   const auto take = [&](int64_t count) {
     WISP_CHECK(begin_ + count <= bytes, path_, ": ends within its header");
     std::string text(static_cast<size_t>(count), '\0');
-    WISP_CHECK(in_.read(text.data(), count), path_, ": cannot be read");
+    in_.read(text.data(), count, begin_);
     begin_ += count;
     return text;
   };
@@ -204,10 +200,8 @@ void NpyReader::read(int64_t row, T* into) {
   const bool other = dtype_ != dtype_of<T>::value;
   if (other) other_.resize(static_cast<size_t>(bytes));
   void* target = other ? static_cast<void*>(other_.data()) : into;
-  in_.clear();
-  in_.seekg(begin_ + row * bytes);
-  WISP_CHECK(0 <= row && row < rows_ && in_.read(static_cast<char*>(target), bytes), path_,
-             ": row ", row, " of ", rows_, " cannot be read");
+  WISP_CHECK(0 <= row && row < rows_, path_, ": row ", row, " of ", rows_, " cannot be read");
+  in_.read(target, bytes, begin_ + row * bytes);
   const auto* values = static_cast<const Other*>(target);
   if (other)
     std::transform(values, values + numel, into, [](Other x) { return static_cast<T>(x); });
@@ -220,17 +214,14 @@ NpyWriter::NpyWriter(std::string path, const Shape& row_shape, DType dtype)
     : path_(std::move(path)), row_shape_(row_shape), dtype_(dtype) {
   std::string begin;
   if (std::filesystem::exists(path_)) {
-    begin.resize(kWritten);
-    std::ifstream(path_, std::ios::binary).read(begin.data(), kWritten);
+    begin = naming(path_, [&] { return read_head(path_, kWritten); });
     const bool empty = begin == rows_header(dtype, row_shape, 0);
     rows_ = empty ? 0 : NpyReader(path_).rows();
     WISP_CHECK(begin == rows_header(dtype, row_shape, rows_), path_, ": rows of shape ", row_shape,
                " cannot be appended to this file, which another program wrote or which has another "
                "shape or type");
   }
-  const int descriptor = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  WISP_CHECK(descriptor >= 0, path_, ": cannot be opened for writing: ", std::strerror(errno));
-  file_.emplace(path_, descriptor);
+  file_.emplace(path_, OutputFile::Mode::keep);
   if (begin.empty()) count(0);
 }
 

@@ -5,11 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/io/input_file.h"
 #include "core/io/output_file.h"
 #include "core/tensor/tensor.h"
 
@@ -32,7 +32,7 @@ class NpyReader {
 
  private:
   std::string path_;
-  std::ifstream in_;
+  RandomAccessFile in_;
   DType dtype_ = DType::f32;
   int64_t rows_ = 0;
   Shape row_shape_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/io/input_file.h"
+#include "core/io/toml_limits.h"
 #include "core/io/toml_text.h"
 #include "data/data_source.h"
 #include "distributed/launch.h"
@@ -18,6 +20,15 @@ bool takes_path(Config config) {
   return std::ranges::count(config.keys(), "data.path", &ConfigKey::name) > 0;
 }
 
+/// Reads the file that a user gives, which may be a pipe, and the overrides.
+Config load_given(const std::string& path, const std::vector<std::string>& overrides) {
+  std::error_code ignored;  // reading the file reports it
+  if (std::filesystem::is_regular_file(path, ignored)) return Config::load(path, overrides);
+  const std::string text =
+      naming(path, [&] { return read_whole_file(path, kMostConfigBytes, Input::file_or_pipe); });
+  return Config::from_text(text, path, overrides);
+}
+
 }  // namespace
 
 CLI::Option& ConfigArguments::add_to(CLI::App& command) {
@@ -28,7 +39,7 @@ CLI::Option& ConfigArguments::add_to(CLI::App& command) {
 }
 
 Config ConfigArguments::load() const {
-  Config config = Config::load(path, overrides);
+  Config config = load_given(path, overrides);
   const std::string data = environment("WISP_DATA");
   if (!data.empty() && !config.given("data.path") && takes_path(config))
     config.set("data.path", to_toml(data));

@@ -76,7 +76,7 @@ void write_alignment(const std::string& path, const Decoded& decoded) {
                         words.edits(), words.reference(),
                         alignment_text(utterance.reference, utterance.hypothesis));
   }
-  write_file(path, text);
+  write_file(path, text, Unread::awaited);
 }
 
 /// Throws Error for a run whose samples have no class of their own, as texts and utterances.

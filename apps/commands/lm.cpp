@@ -19,7 +19,7 @@ struct LmArguments {
 
 /// A file's text. Says if lines have the end that language models of Wisp read.
 std::string read(const std::string& path) {
-  const std::string text = naming(path, [&] { return read_utf8(path); });
+  const std::string text = naming(path, [&] { return read_utf8(path, Input::file_or_pipe); });
   if (const int64_t ends = written_ends(text).at_line_ends; ends > 0)
     fmt::print(stderr, "wisp: {}: {} lines end with the word {}, which is read as their end\n",
                path, ends, Vocabulary::kEnd);

@@ -18,7 +18,7 @@ void run_report(const ReportArguments& arguments) {
   std::vector<RunRecord> runs;
   for (const std::string& path : arguments.runs) runs.push_back(RunRecord::read(path));
   fmt::print("{}", report_table(runs));
-  if (!arguments.html.empty()) write_file(arguments.html, report_page(runs));
+  if (!arguments.html.empty()) write_file(arguments.html, report_page(runs), Unread::awaited);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace wisp {
 namespace {
 
 Score score_file(Inference& model, const std::string& path) {
-  return naming(path, [&] { return score(model, read_utf8(path)); });
+  return naming(path, [&] { return score(model, read_utf8(path, Input::file_or_pipe)); });
 }
 
 void print_text(const std::string& file, const Score& score) {

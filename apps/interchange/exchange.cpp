@@ -35,7 +35,8 @@ std::vector<std::string> export_run(const std::string& run_path, const std::stri
              ": expected a name that ends in .safetensors or .onnx");
   Inference model(run_path, overrides, checkpoint);
   if (ending == ".onnx") {
-    write_file(path, onnx_model(model.context(), model.model(), model.parameters(), model.facts()));
+    write_file(path, onnx_model(model.context(), model.model(), model.parameters(), model.facts()),
+               Unread::awaited);
   } else {
     write_weights(path, model.model(), model.parameters(), model.facts());
   }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "apps/setup/prepared.h"
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/io/input_file.h"
+#include "core/io/json.h"
 
 namespace wisp {
 
@@ -70,13 +70,54 @@ namespace {
 
 SpectrogramOptions sound_of(const ordered_json& input) {
   if (!input.contains("sound")) return {.rate = 0};
-  const ordered_json& sound = input["sound"];
-  return {sound.at("rate"), sound.at("window_ms"), sound.at("stride_ms"), sound.at("mels")};
+  const ordered_json& sound = json_part(input, "sound");
+  SpectrogramOptions options;
+  options.rate = json_at<decltype(options.rate)>(sound, "rate");
+  options.window_ms = json_at<decltype(options.window_ms)>(sound, "window_ms");
+  options.stride_ms = json_at<decltype(options.stride_ms)>(sound, "stride_ms");
+  options.mels = json_at<decltype(options.mels)>(sound, "mels");
+  return options;
 }
 
 PhotoFit photo_of(const ordered_json& input) {
   if (!input.contains("photo")) return {};
-  return {input["photo"].at("side"), input["photo"].at("filter")};
+  const ordered_json& photo = json_part(input, "photo");
+  return {json_at<decltype(PhotoFit::side)>(photo, "side"), json_at<std::string>(photo, "filter")};
+}
+
+Feed input_of(const ordered_json& input) {
+  const auto sample = json_at<std::vector<int64_t>>(input, "sample");
+  const std::vector<double> none;
+  return {json_at<std::string>(input, "name"),
+          Shape(std::span(sample)),
+          dtype_named(json_at<std::string>(input, "dtype")),
+          {json_or(input, "mean", none), json_or(input, "deviation", none)},
+          json_or(input, "ids", int64_t{0}),
+          json_or(input, "padded", false),
+          sound_of(input),
+          photo_of(input)};
+}
+
+RunFacts facts_of(const ordered_json& object) {
+  RunFacts run;
+  for (const ordered_json& input : json_part(object, "inputs"))
+    run.facts.inputs.push_back(input_of(input));
+  run.facts.classes = json_at<decltype(run.facts.classes)>(object, "classes");
+  run.facts.names = json_at<std::vector<std::string>>(object, "names");
+  run.facts.work = json_at<std::string>(object, "work");
+  run.metrics.clear();
+  for (const ordered_json& metric : json_part(object, "metrics")) {
+    run.metrics.push_back({.name = json_at<std::string>(metric, "name"),
+                           .percent = json_at<bool>(metric, "percent"),
+                           .lower_is_better = json_at<bool>(metric, "lower_is_better")});
+  }
+  WISP_CHECK(!run.metrics.empty(), "no metric, expected at least one");
+  run.has_validation = json_at<bool>(object, "validation");
+  if (!object.contains("data")) return run;
+  for (const ordered_json& part : json_part(object, "data"))
+    run.data.push_back({json_at<std::string>(part, "split"), json_at<int64_t>(part, "samples"),
+                        json_at<std::string>(part, "digest")});
+  return run;
 }
 
 }  // namespace
@@ -84,39 +125,9 @@ PhotoFit photo_of(const ordered_json& input) {
 RunFacts RunFacts::read(const std::string& directory) {
   const std::string path = directory + "/facts.json";
   if (!std::filesystem::exists(path)) return {};
-  std::ifstream file(path);
-  try {
-    const ordered_json object = ordered_json::parse(file);
-    RunFacts run;
-    for (const ordered_json& input : object.at("inputs")) {
-      const auto sample = input.at("sample").get<std::vector<int64_t>>();
-      const std::vector<double> none;
-      run.facts.inputs.push_back({input.at("name"),
-                                  Shape(std::span(sample)),
-                                  dtype_named(input.at("dtype").get<std::string>()),
-                                  {input.value("mean", none), input.value("deviation", none)},
-                                  input.value("ids", int64_t{0}),
-                                  input.value("padded", false),
-                                  sound_of(input),
-                                  photo_of(input)});
-    }
-    object.at("classes").get_to(run.facts.classes);
-    object.at("names").get_to(run.facts.names);
-    object.at("work").get_to(run.facts.work);
-    run.metrics.clear();
-    for (const ordered_json& metric : object.at("metrics")) {
-      run.metrics.push_back({.name = metric.at("name"),
-                             .percent = metric.at("percent"),
-                             .lower_is_better = metric.at("lower_is_better")});
-    }
-    WISP_CHECK(!run.metrics.empty(), path, ": no metric, expected at least one");
-    object.at("validation").get_to(run.has_validation);
-    for (const ordered_json& part : object.value("data", ordered_json::array()))
-      run.data.push_back({part.at("split"), part.at("samples"), part.at("digest")});
-    return run;
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(path + " is damaged or incomplete: " + error.what());
-  }
+  return naming(path + " is damaged or incomplete", [&] {
+    return facts_of(parse_json<ordered_json>(read_whole_file(path, kMostJsonBytes)));
+  });
 }
 
 void check_classes(const Facts& data, const Facts& trained, const std::string& run) {

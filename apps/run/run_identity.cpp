@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
+#include "apps/run/run_record.h"
 #include "apps/setup/shared_configuration.h"
 #include "apps/version.h"
 #include "core/base/hash.h"
@@ -21,8 +21,8 @@ bool decides_samples(const std::string& key) {
 
 /// The file's size and checksum: "302112 bytes, 1a2b3c4d".
 std::string contents_of(const std::string& file) {
-  const std::string bytes = naming(file, [&] { return read_to_end(file); });
-  return concat(bytes.size(), " bytes, ", checksum_text(crc32c(bytes.data(), bytes.size())));
+  const RandomAccessFile opened(file);
+  return concat(opened.bytes(), " bytes, ", checksum_text(crc32c(opened)));
 }
 
 std::string classes_of(const Facts& facts) {
@@ -75,8 +75,7 @@ Changes changes_since(const RunDirectory& before, const Config& config, const Ru
         compare(name_of(part), old.str(), part.str(), part.split == name_of(Split::train));
     }
   }
-  std::ifstream commit(before.file("commit.txt"));
-  if (std::string version; std::getline(commit, version))
+  if (const std::string version = version_of(before.path()); !version.empty())
     compare(kProgram, version, program_version(), false);
   return changes;
 }

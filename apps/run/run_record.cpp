@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "apps/run/run_directory.h"
 #include "core/base/error.h"
 #include "core/io/config.h"
+#include "core/io/input_file.h"
+#include "core/io/json.h"
 
 namespace wisp {
 namespace {
@@ -29,7 +29,7 @@ double number(const json& row, const std::string& key) {
 
 StepRow step_row(const json& row, const std::string& metric) {
   StepRow step{
-      row.at("step").get<int64_t>(), number(row, "seconds"),       number(row, "bytes_sent_total"),
+      json_at<int64_t>(row, "step"), number(row, "seconds"),       number(row, "bytes_sent_total"),
       number(row, "loss"),           number(row, metric),          number(row, "bytes_encoded"),
       number(row, "bytes_sent"),     number(row, "bytes_received")};
   for (const auto& [name, time] : kStepTimes) step.times.*time = number(row, name);
@@ -37,7 +37,7 @@ StepRow step_row(const json& row, const std::string& metric) {
 }
 
 EpochRow epoch_row(const json& row, const std::string& metric) {
-  return {row.at("step").get<int64_t>(), number(row, "seconds"), number(row, "bytes_sent_total"),
+  return {json_at<int64_t>(row, "step"), number(row, "seconds"), number(row, "bytes_sent_total"),
           number(row, "validation_" + metric), number(row, "test_" + metric)};
 }
 
@@ -47,9 +47,9 @@ void put(std::vector<Row>& rows, const Row& row) {
   rows.push_back(row);
 }
 
-void put_line(Metrics& metrics, const std::string& line, const std::string& metric) {
-  const json row = json::parse(line);
-  const std::string type = row.at("type");
+void put_line(Metrics& metrics, std::string_view line, const std::string& metric) {
+  const json row = parse_json(line);
+  const auto type = json_at<std::string>(row, "type");
   if (type == "step") put(metrics.steps, step_row(row, metric));
   if (type == "epoch") put(metrics.epochs, epoch_row(row, metric));
 }
@@ -61,30 +61,43 @@ std::string date_of(const std::string& path) {
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(status.st_mtime));
 }
 
+/// A process or a thread.
+using LaneKey = std::pair<int, int>;
+
+TracedSpan span_of(const json& event, const std::map<LaneKey, std::string>& lanes) {
+  const int process = json_at<int>(event, "pid"), thread = json_at<int>(event, "tid");
+  const auto lane = lanes.find({process, thread});
+  WISP_CHECK(lane != lanes.end(), "there is no name of thread ", thread, " in process ", process);
+  WISP_CHECK(process >= 1, "pid is ", process, ", expected 1 or more");
+  const auto begin = json_at<double>(event, "ts");
+  const json& arguments = json_part(event, "args");
+  return {process - 1,
+          lane->second,
+          json_at<std::string>(event, "name"),
+          begin,
+          begin + json_at<double>(event, "dur"),
+          json_at<int64_t>(arguments, "step"),
+          json_or(arguments, "bytes", int64_t{0})};
+}
+
 std::vector<TracedSpan> read_spans(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return {};
-  try {
-    const json events = json::parse(file).at("traceEvents");
-    std::map<std::pair<int, int>, std::string> lanes;
+  std::error_code ignored;  // reading the file reports it
+  if (!std::filesystem::exists(path, ignored)) return {};
+  return naming(path + " is no trace", [&] {
+    const json trace = parse_json(read_whole_file(path, kMostJsonBytes));
+    const json& events = json_part(trace, "traceEvents");
+    std::map<LaneKey, std::string> lanes;
     for (const json& event : events) {
-      if (event.at("name") == "thread_name")
-        lanes[{event.at("pid"), event.at("tid")}] = event.at("args").at("name");
+      if (json_at<std::string>(event, "name") == "thread_name")
+        lanes[{json_at<int>(event, "pid"), json_at<int>(event, "tid")}] =
+            json_at<std::string>(json_part(event, "args"), "name");
     }
     std::vector<TracedSpan> spans;
     for (const json& event : events) {
-      if (event.at("ph") != "X") continue;
-      const double begin = event.at("ts");
-      const json& arguments = event.at("args");
-      const int process = event.at("pid");
-      spans.push_back({process - 1, lanes.at({process, event.at("tid")}), event.at("name"), begin,
-                       begin + event.at("dur").get<double>(), arguments.at("step"),
-                       arguments.value("bytes", int64_t{0})});
+      if (json_at<std::string>(event, "ph") == "X") spans.push_back(span_of(event, lanes));
     }
     return spans;
-  } catch (const std::exception& error) {
-    throw Error(path + " is no trace: " + error.what());
-  }
+  });
 }
 
 bool holds_out(const std::vector<std::pair<std::string, std::string>>& config) {
@@ -95,26 +108,26 @@ bool holds_out(const std::vector<std::pair<std::string, std::string>>& config) {
 }  // namespace
 
 Metrics read_metrics(const std::string& path, const std::string& metric) {
-  std::ifstream file(path);
-  WISP_CHECK(file, "cannot read ", path);
+  InputLines lines(path);
   Metrics metrics;
-  std::string line;
-  for (int64_t number = 1; std::getline(file, line); ++number) {
-    if (file.eof()) break;  // no line end: the line was cut off
+  while (const std::optional<std::string_view> line = lines.next()) {
+    if (lines.cut_off()) break;
     try {
-      put_line(metrics, line, metric);
-    } catch (const json::exception& error) {
-      throw Error(concat(path, ":", number, ": no row of metrics: ", error.what()));
+      put_line(metrics, *line, metric);
+    } catch (const Error& error) {
+      throw Error(concat(path, ":", lines.number(), ": no row of metrics: ", error.what()));
     }
   }
   return metrics;
 }
 
 std::string version_of(const std::string& directory) {
-  std::ifstream file(directory + "/commit.txt");
-  std::string line;
-  std::getline(file, line);
-  return line;
+  constexpr int64_t kMostBytes = 4096;
+  const std::string path = directory + "/commit.txt";
+  std::error_code ignored;  // reading the file reports it
+  if (!std::filesystem::exists(path, ignored)) return "";
+  const std::string text = naming(path, [&] { return read_head(path, kMostBytes); });
+  return text.substr(0, text.find('\n'));
 }
 
 RunRecord RunRecord::read(const std::string& path) {

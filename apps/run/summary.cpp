@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstring>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/io/input_file.h"
+#include "core/io/json.h"
 
 namespace wisp {
 namespace {
@@ -24,8 +25,8 @@ bool is_score(const std::string& key) {
 }
 
 /// null stands for NaN.
-double number_of(const ordered_json& value) {
-  return value.is_null() ? std::nan("") : value.get<double>();
+double number_of(const ordered_json& value, const std::string& name) {
+  return value.is_null() ? std::nan("") : json_as<double>(value, name);
 }
 
 std::vector<TestUnit> test_units_of(const ordered_json& object) {
@@ -33,8 +34,8 @@ std::vector<TestUnit> test_units_of(const ordered_json& object) {
   std::vector<TestUnit> units;
   for (const auto& [name, unit] : object.items()) {
     try {
-      units.push_back({name, number_of(unit.at("sum")), number_of(unit.at("divisor"))});
-    } catch (const nlohmann::json::exception&) {
+      units.push_back({name, number_of(unit.at("sum"), name), number_of(unit.at("divisor"), name)});
+    } catch (const std::exception&) {
       throw Error(concat(kTestUnits, ".", name, " is ", unit.dump(),
                          R"(, expected {"sum": a number, "divisor": a number})"));
     }
@@ -85,27 +86,39 @@ std::string Summary::json() const {
 }
 
 Summary Summary::from_json(const std::string& path) {
-  std::ifstream file(path);
-  WISP_CHECK(file, "cannot read ", path, ": is its run finished?");
-  try {
-    const auto object = ordered_json::parse(file);
+  std::error_code ignored;  // reading the file reports it
+  WISP_CHECK(std::filesystem::exists(path, ignored), "cannot read ", path,
+             ": is its run finished?");
+  return naming(path, [&] {
+    // units may share a name where theirs were no UTF-8
+    const auto object =
+        parse_json<ordered_json>(read_whole_file(path, kMostJsonBytes),
+                                 [](int depth, const std::string&) { return depth > 1; });
+    WISP_CHECK(object.is_object(), "is no summary, but ", object.type_name());
+    const auto number = [&](const std::string& key) {
+      WISP_CHECK(object.contains(key), "there is no ", key);
+      return number_of(object[key], key);
+    };
     Summary summary;
     for (const auto& [key, value] : object.items()) {
-      if (is_score(key)) summary.scores.emplace_back(key, number_of(value));
-      if (key == kTestUnits)
-        summary.test_units = naming(path, [&, &units = value] { return test_units_of(units); });
+      if (is_score(key)) summary.scores.emplace_back(key, number_of(value, key));
+      if (key == kTestUnits) summary.test_units = test_units_of(value);
       if (!key.ends_with(kPerSecond)) continue;
       summary.work = key.substr(0, key.size() - std::strlen(kPerSecond));
-      value.get_to(summary.work_per_s);
+      summary.work_per_s = number_of(value, key);
     }
-    visit_numbers(summary, [&](const char* key, auto& number) { object.at(key).get_to(number); });
-    summary.numerics = object.value("numerics", kNotRecorded);
-    summary.bytes_other = object.value(kOther, std::nan(""));
-    summary.bytes_distance = object.value(kDistance, std::nan(""));
+    visit_numbers(summary, [&]<class Number>(const char* key, Number& value) {
+      if constexpr (std::same_as<Number, double>) {
+        value = number(key);
+      } else {
+        value = json_at<Number>(object, key);
+      }
+    });
+    summary.numerics = json_or<std::string>(object, "numerics", kNotRecorded);
+    summary.bytes_other = object.contains(kOther) ? number(kOther) : std::nan("");
+    summary.bytes_distance = object.contains(kDistance) ? number(kDistance) : std::nan("");
     return summary;
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(path + " is no summary: " + error.what());
-  }
+  });
 }
 
 }  // namespace wisp

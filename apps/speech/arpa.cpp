@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -13,13 +11,14 @@
 
 #include "core/base/error.h"
 #include "core/base/number.h"
+#include "core/io/input_file.h"
 #include "core/io/output_file.h"
 #include "core/io/utf8.h"
 
 namespace wisp {
 namespace {
 
-constexpr size_t kLongestLine = 64 << 10;
+constexpr int64_t kLongestLine = 64 << 10;
 constexpr std::string_view kMark = "\xef\xbb\xbf";  // byte order mark of some editors
 
 std::string shown(std::string_view text) {
@@ -29,11 +28,8 @@ std::string shown(std::string_view text) {
 
 class ArpaReader {
  public:
-  explicit ArpaReader(const std::string& path) : path_(path), in_(path, std::ios::binary) {
-    std::error_code failure;
-    WISP_CHECK(in_ && !std::filesystem::is_directory(path, failure), path,
-               ": cannot read the file");
-  }
+  explicit ArpaReader(const std::string& path)
+      : path_(path), lines_(path, kLongestLine, Input::file_or_pipe) {}
 
   NgramModel read() {
     read_counts();
@@ -54,14 +50,11 @@ class ArpaReader {
   /// Reads the next line that is not blank, and splits it into words.
   bool next_line() {
     do {
-      ++line_number_;
-      in_.getline(buffer_.data(), std::ssize(buffer_));
-      if (in_.gcount() == 0 && in_.eof()) return false;
-      if (in_.fail() && !in_.eof())
-        fail(concat("a line of more than ", kLongestLine, " bytes"), "shorter ones");
-      line_ = buffer_.data();
-      if (line_.size() + (in_.eof() ? 0 : 1) != static_cast<size_t>(in_.gcount()))
-        fail("a byte of zero", "text");
+      const std::optional<std::string_view> line = lines_.next();
+      line_number_ = lines_.number() + (line ? 0 : 1);
+      if (!line) return false;
+      line_ = *line;
+      if (line_.find('\0') != line_.npos) fail("a byte of zero", "text");
       if (line_number_ == 1 && line_.starts_with(kMark)) line_.remove_prefix(kMark.size());
       parts_ = split_words(line_);
     } while (parts_.empty());
@@ -161,8 +154,7 @@ class ArpaReader {
   }
 
   const std::string& path_;
-  std::ifstream in_;
-  std::vector<char> buffer_ = std::vector<char>(kLongestLine);
+  InputLines lines_;
   int64_t line_number_ = 0;
   std::string_view line_;                // without surrounding white space
   std::vector<std::string_view> parts_;  // words of line_
@@ -201,7 +193,7 @@ void write_arpa(const NgramModel& model, const std::string& path) {
     }
   }
   fmt::format_to(add, "\n\\end\\\n");
-  write_file(path, {text.data(), text.size()});
+  write_file(path, {text.data(), text.size()}, Unread::awaited);
 }
 
 }  // namespace wisp

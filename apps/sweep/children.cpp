@@ -6,12 +6,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/stopping_signals.h"
+#include "core/io/input_file.h"
+#include "core/io/output_file.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {
@@ -26,13 +31,12 @@ struct Beginning {
   posix_spawn_file_actions_t files{};
   posix_spawnattr_t attributes{};
 
-  Beginning(const std::string& log, const sigset_t& mask, const sigset_t& defaults,
+  Beginning(const OutputFile& log, const sigset_t& mask, const sigset_t& defaults,
             bool own_session) {
     check(posix_spawn_file_actions_init(&files), "cannot start a process");
     check(posix_spawnattr_init(&attributes), "cannot start a process");
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(),
-                                     O_WRONLY | O_CREAT | O_APPEND, 0644);
+    posix_spawn_file_actions_adddup2(&files, log.descriptor(), STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
     posix_spawnattr_setsigmask(&attributes, &mask);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
@@ -92,7 +96,8 @@ Children::~Children() {
 
 void Children::start(size_t id, std::vector<std::string> command, const std::string& log,
                      const std::string& variable) {
-  const Beginning beginning(log, before_, watched_, niceness_ > 0);
+  const OutputFile output(log, OutputFile::Mode::append);
+  const Beginning beginning(output, before_, watched_, niceness_ > 0);
   std::vector<char*> arguments;
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
@@ -127,12 +132,18 @@ Children::Ended Children::wait() {
 }
 
 std::string last_line(const std::string& log) {
-  std::ifstream file(log);
-  std::string last;
-  for (std::string line; std::getline(file, line);) {
+  constexpr int64_t kMost = int64_t{1} << 16;  // a child may have written without line ends
+  std::error_code ignored;                     // opening the file reports it
+  if (!std::filesystem::exists(log, ignored)) return "";
+  const RandomAccessFile file(log);
+  std::string end(static_cast<size_t>(std::min(file.bytes(), kMost)), '\0');
+  file.read(end.data(), std::ssize(end), file.bytes() - std::ssize(end));
+  std::string_view last;
+  for (std::string_view rest = end; !rest.empty();) {
+    const std::string_view line = take_line(rest);
     if (!line.empty()) last = line;
   }
-  return last;
+  return std::string(last);
 }
 
 }  // namespace wisp

@@ -18,6 +18,7 @@
 #include "core/io/config.h"
 #include "core/io/file_lock.h"
 #include "core/io/input_file.h"
+#include "core/io/toml_limits.h"
 
 namespace wisp {
 namespace {
@@ -94,7 +95,7 @@ size_t RunQueue::count_ended() const {
 void RunQueue::refuse_another(size_t index) const {
   const std::string path = directory(index) + "/config.toml";
   if (!fs::exists(path)) return;
-  const std::string saved = naming(path, [&] { return read_to_end(path); });
+  const std::string saved = naming(path, [&] { return read_whole_file(path, kMostConfigBytes); });
   if (saved == runs_[index].config) return;
   RunRecord there, here;
   there.config = Config::from_text(resolved_anew(saved), "saved").given_values();

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "apps/markdown_cell.h"
 #include "apps/sweep/sample.h"
+#include "core/io/json.h"
 
 namespace wisp {
 namespace {
@@ -37,7 +37,7 @@ Row names_of(std::span<const SweepResult> results) {
   Row names;
   for (const SweepResult& result : results) {
     Row own;
-    const auto object = nlohmann::ordered_json::parse(result.summary.json());
+    const auto object = parse_json<nlohmann::ordered_json>(result.summary.json());
     for (const auto& [key, value] : object.items()) {
       if (value.is_number()) own.push_back(key);
     }
@@ -117,7 +117,7 @@ std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResu
     Row row{result.run.name};
     for (const auto& value : result.run.values) row.push_back(value.value_or(""));
     row.insert(row.end(), {result.version, result.summary.numerics});
-    const auto numbers = nlohmann::json::parse(result.summary.json());
+    const auto numbers = parse_json(result.summary.json());
     for (const std::string& name : names)
       row.push_back(numbers.contains(name) ? numbers.at(name).dump() : "");
     text += csv_row(row);

@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -21,6 +20,7 @@
 #include "apps/table/table_text.h"
 #include "core/base/error.h"
 #include "core/io/input_file.h"
+#include "core/io/json.h"
 #include "core/io/output_file.h"
 
 namespace wisp {
@@ -100,6 +100,15 @@ TableText write_table(const std::string& directory, const TableFile& table,
   return text;
 }
 
+/// The time in what `wisp bench step --json` prints; none in other text.
+std::optional<double> ms_in(const std::string& said) {
+  try {
+    return json_at<double>(parse_json(said), "ms");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 /// Measures steps, each in a process of its own, because a row may need more memory than there is.
 class StepMeter {
  public:
@@ -120,8 +129,7 @@ class StepMeter {
     children_.start(0, std::move(command), log_);
     const int status = children_.wait().status;
     std::string said = last_line(log_);
-    const auto timing = nlohmann::json::parse(said, nullptr, false);
-    if (status == 0 && timing.contains("ms")) return timing["ms"].get<double>();
+    if (const std::optional<double> ms = ms_in(said); status == 0 && ms) return *ms;
     if (said.starts_with("wisp: ")) said.erase(0, 6);
     failure = concat("Not measured: ", status != 1 ? concat("ended with status ", status) : said);
     if (status == 128 + SIGKILL) failure += ", as where memory is full";

@@ -2,9 +2,9 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
 #include "data/images/image_source.h"
 
 namespace wisp {
@@ -28,16 +28,16 @@ std::vector<std::string> files_of(Split split) {
 }
 
 void read_file(const fs::path& path, int64_t records, uint8_t* images, int32_t* labels) {
-  WISP_CHECK(fs::is_regular_file(path), "cifar10: no file ", path.string(), kAdvice);
-  const auto bytes = static_cast<int64_t>(fs::file_size(path));
+  std::error_code ignored;  // opening the file reports it
+  WISP_CHECK(fs::exists(path, ignored), "cifar10: no file ", path.string(), kAdvice);
+  const RandomAccessFile file = naming("cifar10", [&] { return RandomAccessFile(path.string()); });
+  const int64_t bytes = file.bytes();
   WISP_CHECK(bytes == records * kRecordBytes, "cifar10: ", path.string(), " has ", bytes,
              " bytes, expected ", records * kRecordBytes, " (", records, " records of ",
              kRecordBytes, ")");
-  std::ifstream in(path, std::ios::binary);
   std::array<uint8_t, kRecordBytes> record;
   for (int64_t i = 0; i < records; ++i) {
-    in.read(reinterpret_cast<char*>(record.data()), kRecordBytes);
-    WISP_CHECK(in, "cifar10: cannot read record ", i, " of ", path.string());
+    file.read(record.data(), kRecordBytes, i * kRecordBytes);
     WISP_CHECK(record[0] < kClasses, "cifar10: label ", int{record[0]}, " in record ", i, " of ",
                path.string(), ", expected 0 to ", kClasses - 1);
     labels[i] = record[0];

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/io/input_file.h"
 #include "data/speech/audio_file.h"
 
 namespace wisp {
@@ -12,6 +13,6 @@ namespace wisp {
 Audio decode_with_library(std::string bytes);
 
 /// The length in a file's header, 0 samples if it has none. Throws Error if libsndfile refuses it.
-AudioLength length_with_library(const std::string& path);
+AudioLength length_with_library(const RandomAccessFile& file);
 
 }  // namespace wisp

@@ -14,6 +14,6 @@ namespace {
 
 Audio decode_with_library(std::string) { refuse(); }
 
-AudioLength length_with_library(const std::string&) { refuse(); }
+AudioLength length_with_library(const RandomAccessFile&) { refuse(); }
 
 }  // namespace wisp

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
-#include <utility>
 
 #include "core/base/error.h"
 #include "data/speech/audio_codec.h"
@@ -11,32 +11,35 @@
 namespace wisp {
 namespace {
 
-/// A file in memory for libsndfile.
-struct MemoryFile {
-  std::string bytes;
+/// Bytes for libsndfile, of a file or in memory.
+struct Bytes {
+  sf_count_t size;
+  std::function<void(char* into, sf_count_t count, sf_count_t from)> read;
   sf_count_t at = 0;
-
-  sf_count_t size() const { return static_cast<sf_count_t>(bytes.size()); }
 };
 
-MemoryFile& file_of(void* data) { return *static_cast<MemoryFile*>(data); }
+Bytes& bytes_of(void* data) { return *static_cast<Bytes*>(data); }
 
-sf_count_t file_size(void* data) { return file_of(data).size(); }
+sf_count_t size_of(void* data) { return bytes_of(data).size; }
 
-sf_count_t file_tell(void* data) { return file_of(data).at; }
+sf_count_t tell(void* data) { return bytes_of(data).at; }
 
-sf_count_t file_seek(sf_count_t offset, int whence, void* data) {
-  MemoryFile& file = file_of(data);
-  const sf_count_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? file.at : file.size();
-  if (offset < -from || offset > file.size() - from) return -1;
-  return file.at = from + offset;
+sf_count_t seek(sf_count_t offset, int whence, void* data) {
+  Bytes& bytes = bytes_of(data);
+  const sf_count_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? bytes.at : bytes.size;
+  if (offset < -from || offset > bytes.size - from) return -1;
+  return bytes.at = from + offset;
 }
 
-sf_count_t file_read(void* into, sf_count_t count, void* data) {
-  MemoryFile& file = file_of(data);
-  count = std::clamp<sf_count_t>(count, 0, file.size() - file.at);
-  std::memcpy(into, file.bytes.data() + file.at, static_cast<size_t>(count));
-  file.at += count;
+sf_count_t read(void* into, sf_count_t count, void* data) {
+  Bytes& bytes = bytes_of(data);
+  count = std::clamp<sf_count_t>(count, 0, bytes.size - bytes.at);
+  try {
+    bytes.read(static_cast<char*>(into), count, bytes.at);
+  } catch (const Error&) {  // libsndfile's C code lets no exception pass, and reports too few bytes
+    return 0;
+  }
+  bytes.at += count;
   return count;
 }
 
@@ -44,7 +47,10 @@ sf_count_t refuse_write(const void*, sf_count_t, void*) { return 0; }
 
 using OpenFile = std::unique_ptr<SNDFILE, decltype(&sf_close)>;
 
-OpenFile checked(SNDFILE* file) {
+/// Opens a file. `bytes` must outlive it.
+OpenFile open(Bytes& bytes, SF_INFO& info) {
+  SF_VIRTUAL_IO calls{size_of, seek, read, refuse_write, tell};
+  SNDFILE* file = sf_open_virtual(&calls, SFM_READ, &info, &bytes);
   // the reason is in a variable shared by all threads (sf_strerror of no file)
   WISP_CHECK(file,
              "libsndfile cannot read it: the header is damaged, or the samples are coded in a way "
@@ -66,10 +72,12 @@ void append_mean(const float* frames, sf_count_t count, int channels, std::vecto
 }  // namespace
 
 Audio decode_with_library(std::string bytes) {
-  MemoryFile memory{std::move(bytes)};
-  SF_VIRTUAL_IO calls{file_size, file_seek, file_read, refuse_write, file_tell};
+  Bytes memory{static_cast<sf_count_t>(bytes.size()),
+               [&](char* into, sf_count_t count, sf_count_t from) {
+                 std::memcpy(into, bytes.data() + from, static_cast<size_t>(count));
+               }};
   SF_INFO info{};
-  const OpenFile file = checked(sf_open_virtual(&calls, SFM_READ, &info, &memory));
+  const OpenFile file = open(memory, info);
   Audio audio{{}, info.samplerate};
   std::vector<float> block(static_cast<size_t>(kBlock * info.channels));
   sf_count_t left = info.frames;  // a FLAC file may have tags after the last frame
@@ -90,9 +98,12 @@ Audio decode_with_library(std::string bytes) {
   return audio;
 }
 
-AudioLength length_with_library(const std::string& path) {
+AudioLength length_with_library(const RandomAccessFile& sound) {
+  Bytes bytes{sound.bytes(), [&](char* into, sf_count_t count, sf_count_t from) {
+                sound.read(into, count, from);
+              }};
   SF_INFO info{};
-  const OpenFile file = checked(sf_open(path.c_str(), SFM_READ, &info));
+  const OpenFile file = open(bytes, info);
   return {info.frames == SF_COUNT_MAX ? 0 : info.frames, info.samplerate};
 }
 

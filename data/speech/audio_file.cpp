@@ -1,5 +1,6 @@
 #include "data/speech/audio_file.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -46,6 +47,13 @@ Audio decode_raw(const std::string& bytes, const RawPcm& format) {
   return audio;
 }
 
+/// Bytes of a file from `begin` on, enough for nearly all headers.
+std::string part_of(const RandomAccessFile& file, int64_t begin) {
+  std::string part(static_cast<size_t>(std::clamp<int64_t>(file.bytes() - begin, 0, kHead)), '\0');
+  file.read(part.data(), std::ssize(part), begin);
+  return part;
+}
+
 }  // namespace
 
 void check_audio_samples(int64_t samples) {
@@ -71,12 +79,11 @@ Audio read_audio(const std::string& path) {
 }
 
 AudioLength read_audio_length(const std::string& path) {
+  const RandomAccessFile file(path);
+  const int64_t tag = tag_bytes(part_of(file, 0));
   return naming(path, [&] {
-    const int64_t tag = tag_bytes(read_head(path, kHead));
-    std::string head = read_head(path, tag + kHead);
-    head.erase(0, static_cast<size_t>(tag));
-    check_audio_container(head, file_bytes(path) - tag);
-    const AudioLength length = length_with_library(path);
+    check_audio_container(part_of(file, tag), std::max<int64_t>(file.bytes() - tag, 0));
+    const AudioLength length = length_with_library(file);
     if (length.samples == 0) {  // for example a file that was written to a pipe
       const Audio audio = decode_audio(read_whole_file(path, kMostBytes));
       return AudioLength{std::ssize(audio.samples), audio.rate};

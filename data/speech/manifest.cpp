@@ -4,12 +4,11 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <string_view>
 
 #include "core/base/number.h"
 #include "core/io/input_file.h"
+#include "core/io/json.h"
 #include "core/io/utf8.h"
 
 namespace wisp {
@@ -56,39 +55,18 @@ Utterance utterance_of(const Fields& fields, const fs::path& folder, Texts texts
   return utterance;
 }
 
-/// A value for messages. Nested values are not walked, because they may be deeper than the stack.
-std::string text_of(const nlohmann::json& value) {
-  return value.is_structured() ? value.type_name() : value.dump();
-}
-
-/// The object of a line. Throws Error if it has one of our keys twice.
-nlohmann::json parse_line(std::string_view line, const std::string& where) {
-  std::set<std::string> seen;
-  return nlohmann::json::parse(
-      line, [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
-        if (event == nlohmann::json::parse_event_t::key && depth == 1 &&
-            is_key(parsed.get_ref<const std::string&>()))
-          WISP_CHECK(seen.insert(parsed).second, where, ": ", parsed.get<std::string>(),
-                     " is there twice");
-        return true;
-      });
-}
-
-Fields fields_of_json(std::string_view line, const std::string& where) {
+Fields fields_of_json(std::string_view line) {
   Fields fields;
-  try {
-    const nlohmann::json object = parse_line(line, where);
-    WISP_CHECK(object.is_object(), where, ": expected an object of JSON");
-    for (const char* key : kKeys) {
-      if (!object.contains(key)) continue;
-      const nlohmann::json& value = object[key];
-      const bool number = std::string_view(key) == "duration";
-      WISP_CHECK(number ? value.is_number() : value.is_string(), where, ": ", key, " is ",
-                 text_of(value), ", expected ", number ? "a number" : "a text");
-      fields[key] = number ? value.dump() : value.get<std::string>();
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(concat(where, ": ", error.what()));
+  const nlohmann::json object =
+      parse_json(line, [](int depth, const std::string& key) { return depth > 1 || !is_key(key); });
+  WISP_CHECK(object.is_object(), "expected an object of JSON");
+  for (const char* key : kKeys) {
+    if (!object.contains(key)) continue;
+    const nlohmann::json& value = object[key];
+    const bool number = std::string_view(key) == "duration";
+    WISP_CHECK(number ? value.is_number() : value.is_string(), key, " is ", shown(value),
+               ", expected ", number ? "a number" : "a text");
+    fields[key] = number ? value.dump() : value.get<std::string>();
   }
   return fields;
 }
@@ -141,7 +119,8 @@ std::vector<Utterance> read_json(std::string_view text, const std::string& path,
     const std::string_view line = take_line(text);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     const std::string where = concat(path, ":", number);
-    utterances.push_back(utterance_of(fields_of_json(line, where), folder, texts, where));
+    utterances.push_back(
+        utterance_of(naming(where, [&] { return fields_of_json(line); }), folder, texts, where));
   }
   return utterances;
 }

@@ -10,8 +10,7 @@ namespace wisp {
 
 std::string read_text_file(const std::string& name, const std::string& path) {
   return naming(concat(name, ": ", path, " (data.path)"), [&] {
-    file_bytes(path);  // refuses a pipe: it can be read only once
-    return read_utf8(path);
+    return read_utf8(path);  // refuses a pipe, which can be read only once
   });
 }
 

@@ -5,15 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
+
+constexpr int64_t kMostGraphBytes = int64_t{16} << 20;
 
 /// Descending eigenvalues of a symmetric n x n matrix, by Jacobi rotations (Golub & Van Loan, 8.5).
 std::vector<double> eigenvalues(std::vector<double> a, int n) {
@@ -48,8 +50,9 @@ std::vector<double> eigenvalues(std::vector<double> a, int n) {
   return values;
 }
 
-std::string without_comments(std::istream& file) {
+std::string without_comments(const std::string& lines) {
   std::string text;
+  std::istringstream file(lines);
   for (std::string line; std::getline(file, line);) text += line.substr(0, line.find('#')) + "\n";
   return text;
 }
@@ -105,12 +108,17 @@ Mixing::Mixing(const std::string& graph, int workers)
       join(i, (row + 1) % rows * columns + column);
     }
   } else {
-    WISP_CHECK(!std::filesystem::is_directory(graph), "gossip.graph = \"", graph,
+    std::error_code none_there;  // edges may be longer than a name may be
+    WISP_CHECK(!std::filesystem::is_directory(graph, none_there), "gossip.graph = \"", graph,
                "\" is a directory, expected a file of edges");
-    std::ifstream file(graph);
+    const bool file = std::filesystem::exists(graph, none_there);
+    const std::string text =
+        file ? without_comments(naming(concat("gossip.graph = \"", graph, '"'),
+                                       [&] { return read_whole_file(graph, kMostGraphBytes); }))
+             : graph;
     name_ = file ? graph : "graph";
     std::set<std::pair<int, int>> known;
-    const auto edges = read_edges(graph, file ? without_comments(file) : graph);
+    const auto edges = read_edges(graph, text);
     WISP_CHECK(n == 1 || !edges.empty(), "gossip.graph = \"", graph, "\" has no edges");
     for (const auto& [i, j] : edges) {
       const std::string edge = fmt::format("gossip.graph = \"{}\": edge {}-{}", graph, i, j);

@@ -1,6 +1,7 @@
 #include "data/npy.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 
@@ -120,7 +121,13 @@ TEST(NpyReader, SaysWhatIsWrongWithAFile) {
     EXPECT_NE(error(with(dictionary)).find("expected {'descr': …, 'fortran_order'"),
               std::string::npos)
         << dictionary;
-  EXPECT_EQ(error_of([&] { NpyReader reader(dir.path()); }), dir.path() + ": is no file");
+  EXPECT_EQ(error_of([&] { NpyReader reader(dir.path()); }),
+            dir.path() + ": it is no file, but a directory");
+  ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { NpyReader reader(dir / "pipe"); }),
+            dir / "pipe: it is no file, but a pipe");
+  EXPECT_EQ(error_of([&] { NpyWriter writer(dir / "pipe", {2}); }),
+            dir / "pipe: it is no file, but a pipe");
 }
 
 TEST(NpyReader, RefusesARowThatIsLargerThanTheFile) {

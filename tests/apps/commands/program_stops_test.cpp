@@ -88,10 +88,11 @@ TEST_F(Program, NohupLetsItGoOn) {
 }
 
 TEST_F(Program, BeforeTheFirstStepASignalEndsItAtOnce) {
-  const std::string pipe = dir_ / "weights";
+  const std::string pipe = dir_ / "config";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
-    start({"train", config(), "model.init=" + pipe, "--out", dir_ / "run"});
+    start_command({"/bin/sh", "-c", "exec \"$0\" train /dev/stdin --out \"$1\" <\"$2\"",
+                   WISP_PROGRAM, dir_ / "run", pipe});
     int descriptor = -1;  // can be opened once the child reads
     while ((descriptor = open(pipe.c_str(), O_WRONLY | O_NONBLOCK)) < 0) usleep(1000);
     signal(number);

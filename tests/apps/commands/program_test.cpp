@@ -175,7 +175,7 @@ TEST_F(Program, GoesOnWithATextAndScoresOne) {
   ASSERT_EQ(run({"score", run_path, mine, "--json"}), 0) << said();
   EXPECT_NE(said().find("\"words\":3,\"unknown\":1,"), std::string::npos) << said();
   EXPECT_EQ(run({"score", run_path, dir_ / "absent"}), 1);
-  EXPECT_EQ(said(), concat("wisp: ", dir_ / "absent", ": cannot read the file\n"));
+  EXPECT_EQ(said(), concat("wisp: ", dir_ / "absent", ": there is no such file\n"));
   EXPECT_EQ(run({"score", run_path, dir_ / ""}), 1);
   EXPECT_EQ(run({"score", run_path, dir_.write("bytes", "one two\n\xff")}), 1);
   EXPECT_EQ(said(), concat("wisp: ", dir_ / "bytes", ": byte 8, in line 2, is no UTF-8\n"));
@@ -290,7 +290,7 @@ TEST_F(Program, MakesNgramModels) {
                            ": line 1 has the word <s>, which marks the beginning or end of a line; "
                            "expected a text without it\n"));
   EXPECT_EQ(run({"lm", text, "--out", out, "--perplexity", dir_ / "absent"}), 1);
-  EXPECT_EQ(said(), concat("wisp: ", dir_ / "absent", ": cannot read the file\n"));
+  EXPECT_EQ(said(), concat("wisp: ", dir_ / "absent", ": there is no such file\n"));
   EXPECT_EQ(run({"lm", text, "--out", out, "--order", "0"}), 2);
   EXPECT_EQ(run({"lm", text}), 2);
 }

@@ -1,12 +1,18 @@
 #include "apps/run/run_facts.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
 
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
 namespace {
+
+namespace fs = std::filesystem;
 
 TEST(RunFacts, ReadBackWhatWasWritten) {
   const TempDir dir;
@@ -51,6 +57,33 @@ TEST(RunFacts, DamageIsNamed) {
   EXPECT_NE(
       error_of([&] { RunFacts::read(dir.path()); }).find("facts.json is damaged or incomplete: "),
       std::string::npos);
+  const auto complaint = [&](const std::string& text) {
+    dir.write("facts.json", text);
+    const std::string begin = dir / "facts.json is damaged or incomplete: ";
+    const std::string error = error_of([&] { RunFacts::read(dir.path()); });
+    EXPECT_TRUE(error.starts_with(begin)) << error;
+    return error.substr(std::min(error.size(), begin.size()));
+  };
+  EXPECT_EQ(complaint("[]"), "there is no inputs");
+  EXPECT_EQ(complaint("{\"inputs\": 3}"), "inputs is 3, expected more");
+  EXPECT_EQ(complaint(std::string(100'000, '[')), "it is nested too deeply");
+  EXPECT_EQ(complaint(R"({"inputs": [[]]})"), "there is no sample");
+  const std::string good = RunFacts{.facts = {.inputs = {{.name = "x", .sample = {3}}}}}.json();
+  const auto other = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    return complaint(text.replace(text.find(from), from.size(), to));
+  };
+  EXPECT_EQ(other("\"classes\": 0", "\"classes\": \"0\""),
+            "classes is \"0\", expected a whole number");
+  EXPECT_EQ(other("\"classes\": 0", "\"classes\": 1e300"),
+            "classes is 1e+300, expected a whole number");
+  EXPECT_EQ(other("\"names\": []", "\"names\": [1]"), "names[0] is 1, expected a text");
+  EXPECT_EQ(other("\"names\": []", "\"names\": [], \"names\": []"), "names is there twice");
+  EXPECT_EQ(other("\"percent\": true", "\"percent\": 1"), "percent is 1, expected true or false");
+  fs::remove(dir / "facts.json");
+  ASSERT_EQ(mkfifo((dir / "facts.json").c_str(), 0600), 0);
+  EXPECT_NE(error_of([&] { RunFacts::read(dir.path()); }).find("it is no file, but a pipe"),
+            std::string::npos);
   EXPECT_NE(error_of([] {
               static_cast<void>(RunFacts{.facts = {.names = {"\x80"}}}.json());
             }).find("the names of inputs, classes and metrics have to be UTF-8"),

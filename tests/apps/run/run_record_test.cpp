@@ -1,9 +1,12 @@
 #include "apps/run/run_record.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <limits>
 
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
@@ -11,6 +14,8 @@
 
 namespace wisp {
 namespace {
+
+namespace fs = std::filesystem;
 
 TEST(Metrics, ReadsRowsAndReplacesStepsMadeAgain) {
   const TempDir dir;
@@ -57,6 +62,19 @@ TEST(Summary, OfAnOlderProgramDoesNotSayWhatItWasComputedWith) {
   const size_t line = text.find("  \"numerics\"");
   text.erase(line, text.find('\n', line) + 1 - line);
   EXPECT_EQ(Summary::from_json(dir.write("old.json", text)).numerics, kNotRecorded);
+}
+
+TEST(Summary, ReadsBackWhateverWasWritten) {
+  const TempDir dir;
+  const double nan = std::nan("");
+  const Summary written{.scores = {{"test_wer", nan}},
+                        .test_units = {{"\xff", 1, nan}, {"\xfe", 2, 8}},  // one name in JSON
+                        .work_per_s = std::numeric_limits<double>::infinity(),
+                        .reduction_sent = nan};
+  const Summary read = Summary::from_json(dir.write("summary.json", written.json()));
+  EXPECT_TRUE(std::isnan(read.work_per_s));
+  EXPECT_TRUE(std::isnan(read.reduction_sent));
+  EXPECT_TRUE(std::isnan(read.bytes_other));
 }
 
 TEST(Summary, HoldsTheTestUnits) {
@@ -121,6 +139,92 @@ TEST(RunRecord, OfARunThatIsNotOverHasNoSummary) {
   EXPECT_FALSE(RunRecord::read(dir / "run").summary);
   EXPECT_EQ(error_of([&] { RunRecord::read(dir / "none"); }),
             dir / "none" + " holds no run (no config.toml)");
+}
+
+/// A run directory as a stranger may pack it.
+class StrangersRun : public testing::Test {
+ protected:
+  StrangersRun() {
+    dir_.write("config.toml", "seed = 1\n");
+    dir_.write("metrics.jsonl", "");
+  }
+  std::string complaint() const {
+    return error_of([&] { RunRecord::read(dir_.path()); });
+  }
+  std::string complaint(const std::string& name, const std::string& text) const {
+    dir_.write(name, text);
+    const std::string error = complaint();
+    fs::remove(dir_ / name);
+    return error.starts_with(dir_ / name) ? error.substr((dir_ / name).size()) : error;
+  }
+
+  const TempDir dir_;
+};
+
+TEST_F(StrangersRun, NeitherHangsNorFillsTheMemory) {
+  EXPECT_EQ(complaint(), "no error");
+  for (const char* name :
+       {"commit.txt", "metrics.jsonl", "summary.json", "facts.json", "trace.json", "config.toml"}) {
+    SCOPED_TRACE(name);
+    fs::rename(dir_ / "config.toml", dir_ / "config");
+    fs::remove(dir_ / name);
+    fs::create_symlink("/dev/zero", dir_ / name);
+    if (!fs::exists(dir_ / "config.toml")) fs::create_symlink("config", dir_ / "config.toml");
+    EXPECT_NE(complaint().find("it is no file, but a device"), std::string::npos) << complaint();
+    fs::remove(dir_ / name);
+    ASSERT_EQ(mkfifo((dir_ / name).c_str(), 0600), 0);
+    EXPECT_NE(complaint().find("it is no file, but a pipe"), std::string::npos) << complaint();
+    fs::remove(dir_ / name);
+    fs::rename(dir_ / "config", dir_ / "config.toml");
+    dir_.write("metrics.jsonl", "");
+  }
+}
+
+TEST_F(StrangersRun, IsNestedUpToABound) {
+  const std::string deep(100'000, '['), objects = [] {
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += "{\"a\":";
+    return text;
+  }();
+  for (const std::string& text : {deep, objects, "{\"traceEvents\":" + deep}) {
+    EXPECT_EQ(complaint("trace.json", text), " is no trace: it is nested too deeply");
+    EXPECT_EQ(complaint("summary.json", text), ": it is nested too deeply");
+    EXPECT_EQ(complaint("facts.json", text), " is damaged or incomplete: it is nested too deeply");
+    EXPECT_EQ(error_of([&] { read_metrics(dir_.write("rows", text + "\n")); }),
+              dir_ / "rows:1: no row of metrics: it is nested too deeply");
+  }
+}
+
+TEST_F(StrangersRun, NamesTheValueOfAnotherType) {
+  std::string summary = Summary{.work = "words"}.json();
+  EXPECT_EQ(complaint("summary.json", "[]"), ": is no summary, but array");
+  EXPECT_EQ(complaint("summary.json", "{}"), ": there is no steps");
+  EXPECT_EQ(complaint("summary.json", "{\"test_loss\": \"low\"}"),
+            ": test_loss is \"low\", expected a number");
+  summary.replace(summary.find("\"steps\": 0"), 10, "\"steps\": 1e300");
+  EXPECT_EQ(complaint("summary.json", summary), ": steps is 1e+300, expected a whole number");
+
+  const auto trace = [&](const std::string& event) {
+    const std::string lane =
+        R"({"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"wire"}})";
+    return complaint("trace.json", "{\"traceEvents\":[" + lane + "," + event + "]}");
+  };
+  EXPECT_EQ(trace(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":1,"args":{"step":1}})"),
+            "no error");
+  EXPECT_EQ(trace("7"), " is no trace: there is no name");
+  EXPECT_EQ(trace(R"({"ph":"X","name":"a","pid":9,"tid":1,"ts":0,"dur":1,"args":{"step":1}})"),
+            " is no trace: there is no name of thread 1 in process 9");
+  EXPECT_EQ(trace(R"({"ph":"X","name":"a","pid":1e99,"tid":1,"ts":0,"dur":1,"args":{}})"),
+            " is no trace: pid is 1e+99, expected a whole number");
+  EXPECT_EQ(complaint("trace.json", "[]"), " is no trace: there is no traceEvents");
+  for (const char* row : {"7", "{\"step\": 1}", "{\"type\": \"step\", \"step\": \"x\"}",
+                          "{\"type\": \"step\", \"step\": 1, \"step\": 2}"}) {
+    EXPECT_EQ(error_of([&] {
+                read_metrics(dir_.write("rows", concat(row, "\n")));
+              }).find(dir_ / "rows:1: no row of metrics: "),
+              0u)
+        << row;
+  }
 }
 
 TEST(RunRecord, FindsTheKeysThatDiffer) {

@@ -123,8 +123,11 @@ TEST_F(Arpa, NamesTheLineOfWhatIsWrong) {
             "2: a line of more than 65536 bytes, expected shorter ones");
   EXPECT_EQ(error("a comment", std::string("a\0comment", 9)), "2: a byte of zero, expected text");
   EXPECT_EQ(error_of([&] { read_arpa(dir_ / "absent"); }),
-            concat(dir_ / "absent", ": cannot read the file"));
-  EXPECT_EQ(error_of([&] { read_arpa(dir_ / ""); }), concat(dir_ / "", ": cannot read the file"));
+            concat(dir_ / "absent", ": there is no such file"));
+  EXPECT_EQ(error_of([&] { read_arpa(dir_ / ""); }),
+            concat(dir_ / "", ": it is no file, but a directory"));
+  EXPECT_EQ(error_of([] { read_arpa("/dev/zero"); }),
+            "/dev/zero:1: a line of more than 65536 bytes, expected shorter ones");
 }
 
 TEST_F(Arpa, NeedsTheBordersOfSentencesAndContexts) {

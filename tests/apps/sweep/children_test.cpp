@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <set>
 
@@ -99,6 +100,27 @@ TEST(Children, AProgramThatIsNotThereIsAnError) {
               children.start(0, {dir / "none"}, dir / "log");
             }).find("No such file or directory"),
             std::string::npos);
+}
+
+TEST(Children, DoNotWaitForTheReaderOfTheirLog) {
+  const TempDir dir;
+  Children children;
+  ASSERT_EQ(mkfifo((dir / "log").c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { children.start(0, shell("exit 0"), dir / "log"); }),
+            dir / "log: cannot be opened for writing: it is a pipe or a socket that nobody reads");
+  EXPECT_EQ(children.running(), 0u);
+  EXPECT_EQ(error_of([&] { last_line(dir / "log"); }), dir / "log: it is no file, but a pipe");
+}
+
+TEST(Children, TellTheirLastLine) {
+  const TempDir dir;
+  EXPECT_EQ(last_line(dir / "none"), "");
+  EXPECT_EQ(last_line(dir.write("empty", "")), "");
+  EXPECT_EQ(last_line(dir.write("a", "one\ntwo\n\n")), "two");
+  EXPECT_EQ(last_line(dir.write("b", "one\ntwo")), "two");
+  EXPECT_EQ(last_line(dir.write("c", std::string(1'000'000, 'x') + "\nlast\n")), "last");
+  EXPECT_EQ(last_line(dir.write("d", std::string(1'000'000, 'x'))).size(), 65536u)
+      << "the end of a line without one";
 }
 
 }  // namespace

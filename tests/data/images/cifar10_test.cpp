@@ -1,6 +1,7 @@
 #include "data/images/cifar10.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/support/error_of.h"
 #include "tests/support/fake_cifar.h"
@@ -51,6 +52,13 @@ TEST(Cifar10, MissingDirectoryNamesItAndTheScript) {
   const std::string error = error_of([] { find_cifar10("/nowhere/at/all"); });
   EXPECT_TRUE(contains(error, "no directory '/nowhere/at/all'")) << error;
   EXPECT_TRUE(contains(error, "scripts/get_cifar10.sh")) << error;
+}
+
+TEST(Cifar10, IsNotReadFromAPipe) {
+  const TempDir dir;
+  ASSERT_EQ(mkfifo((dir / "test_batch.bin").c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { read_cifar10(dir.path(), Split::test, 1); }),
+            "cifar10: " + (dir / "test_batch.bin: it is no file, but a pipe"));
 }
 
 TEST(Cifar10, MissingFileNamesItAndTheScript) {

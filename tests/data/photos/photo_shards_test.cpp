@@ -1,6 +1,7 @@
 #include "data/photos/photo_shards.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <functional>
@@ -198,9 +199,16 @@ TEST_F(Shards, ThatAreCutOrMissingAreRefused) {
   fs::resize_file(shard, 10);
   EXPECT_EQ(refusal(), shard + ": ends at byte 10, 54 bytes early");
   fs::remove(shard);
-  EXPECT_EQ(refusal(), shard + ": cannot be opened: No such file or directory");
+  EXPECT_EQ(refusal(), shard + ": there is no such file");
+  ASSERT_EQ(mkfifo(shard.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(), shard + ": it is no file, but a pipe");
   fs::resize_file(folder_ + "/photos.index", 100);
   EXPECT_NE(refusal().find("photos.index"), std::string::npos);
+  fs::remove(folder_ + "/photos.index");
+  ASSERT_EQ(mkfifo((folder_ + "/photos.index").c_str(), 0600), 0);
+  EXPECT_EQ(refusal(), folder_ + "/photos.index: it is no file, but a pipe");
+  EXPECT_EQ(error_of([&] { classes_of_shards(folder_); }),
+            folder_ + "/photos.index: it is no file, but a pipe");
 }
 
 TEST_F(Shards, FindDamagedBytes) {

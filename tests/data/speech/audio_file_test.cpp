@@ -1,6 +1,7 @@
 #include "data/speech/audio_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/support/error_of.h"
 #include "tests/support/sound_files.h"
@@ -60,7 +61,9 @@ TEST(AudioFile, TellsNoLengthOfWhatItWouldNotRead) {
             short_sphere +
                 ": it is a SPHERE file that shorten compressed, expected one of plain samples, as "
                 "sph2pipe makes of it");
-  EXPECT_EQ(complaint(dir.path()), dir.path() + ": it is no file");
+  EXPECT_EQ(complaint(dir.path()), dir.path() + ": it is no file, but a directory");
+  ASSERT_EQ(mkfifo((dir / "pipe.wav").c_str(), 0600), 0);
+  EXPECT_EQ(complaint(dir / "pipe.wav"), dir / "pipe.wav: it is no file, but a pipe");
 }
 
 TEST(AudioFile, TellsTheLengthOfSamplesWithoutAHeader) {
@@ -73,7 +76,7 @@ TEST(AudioFile, TellsTheLengthOfSamplesWithoutAHeader) {
             file + ": it has 8 bytes, expected a multiple of 6: 2 for each of 3 channels");
   EXPECT_EQ(error_of([&] { read_audio_length(empty, RawPcm{}); }), empty + ": it is empty");
   EXPECT_EQ(error_of([&] { read_audio_length(dir.path(), RawPcm{}); }),
-            dir.path() + ": it is no file");
+            dir.path() + ": it is no file, but a directory");
 }
 
 }  // namespace

@@ -101,14 +101,15 @@ TEST_F(Manifests, RefuseBytesOfZero) {
 TEST_F(Manifests, SayWhereTheyAreDamaged) {
   const std::string good = R"({"audio": "a b.wav", "text": "one"})";
   EXPECT_EQ(error_of([&] { read_manifest(dir_ / "none"); }),
-            dir_ / "none" + ": cannot read the file");
+            dir_ / "none" + ": there is no such file");
   EXPECT_EQ(error(" \n"), ": the manifest is empty");
   EXPECT_EQ(error(good + "\n{}"), ":2: there is no audio");
   EXPECT_EQ(error(good + "\n[]"), ":2: expected an object of JSON");
   EXPECT_EQ(error(R"({"audio": "a b.wav", "text": 1})"), ":1: text is 1, expected a text");
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
-  EXPECT_EQ(error(R"({"audio": "a b.wav", "text": )" + deep + "}"),
-            ":1: text is array, expected a text");
+  EXPECT_EQ(error(R"({"audio": "a b.wav", "text": )" + deep + "}"), ":1: it is nested too deeply");
+  EXPECT_EQ(error(R"({"audio": "a b.wav", "text": [1, {"x": null}]})"),
+            R"(:1: text is [1,{"x":null}], expected a text)");
   EXPECT_EQ(error(R"({"audio": "a b.wav", "text": "x", "duration": -1})"),
             ":1: duration is \"-1\", expected seconds");
   EXPECT_EQ(error(R"({"audio": "d.wav", "text": "x"})"),

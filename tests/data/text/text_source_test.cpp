@@ -129,7 +129,7 @@ TEST_F(TextSources, RefuseWhatCannotBeRead) {
       error_of([&] { source("wikitext2", dir_ / "")->facts(); }),
       concat("wikitext2: ", dir_ / "", "/wiki.train.tokens (data.path): there is no such file"));
   EXPECT_EQ(error_of([&] { source("text", dir_ / "")->facts(); }),
-            concat("text: ", dir_ / "", " (data.path): it is no file"));
+            concat("text: ", dir_ / "", " (data.path): it is no file, but a directory"));
   write_ptb("");
   EXPECT_EQ(error_of([&] { source("ptb", dir_ / "")->facts(); }), "ptb train: there is no word");
   write_ptb("a\n\xff");

@@ -91,6 +91,10 @@ TEST(Mixing, SaysWhatIsWrongWithAGraph) {
   EXPECT_NE(error("0-1, 2", 3).find("has one end only, 2"), std::string::npos);
   EXPECT_NE(error("", 2).find("has no edges"), std::string::npos);
   EXPECT_NE(error("/", 2).find("is a directory"), std::string::npos);
+  EXPECT_EQ(error("/dev/zero", 2), "gossip.graph = \"/dev/zero\": it is no file, but a device");
+  std::string longer = "0-1";  // than the name of a file may be
+  for (int i = 2; i < 2000; ++i) longer += concat(", 0-", i);
+  EXPECT_NE(error(longer, 2).find("edge 0-2 names a rank"), std::string::npos);
 }
 
 /// With rho = beta = delta = 1 the step is 1 / (16 + 1 + 4 + 2 - 8).

@@ -1,13 +1,10 @@
 // A data set of your own without images: any file, byte by byte. The first nine tenths of the file
 // are for training. A twentieth each follows for validation and test.
-#include <filesystem>
-#include <fstream>
 #include <ios>
-#include <iterator>
 #include <map>
 #include <set>
 
-#include "core/base/error.h"
+#include "core/io/input_file.h"
 #include "data/data_source.h"
 #include "data/text/text_examples.h"
 
@@ -49,10 +46,8 @@ class Characters final : public DataSource {
 
  private:
   std::string text() const {
-    std::ifstream in(path_, std::ios::binary);
-    WISP_CHECK(in && !std::filesystem::is_directory(path_), "characters: cannot read ", path_,
-               " (data.path)");
-    return {std::istreambuf_iterator<char>(in), {}};
+    return naming(concat("characters: ", path_, " (data.path)"),
+                  [&] { return read_whole_file(path_, int64_t{1} << 30); });
   }
 
   /// The name of a byte: "a", or "0xe2" if it is not a character by itself in UTF-8.

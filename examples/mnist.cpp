@@ -1,20 +1,22 @@
 // A data set of your own: MNIST, or another set in its format (Fashion-MNIST). Source of the
 // format, IDX: LeCun, Cortes, Burges, "The MNIST database of handwritten digits".
-#include <filesystem>
-#include <fstream>
+#include <sstream>
 
+#include "core/io/input_file.h"
 #include "data/images/image_source.h"
 
 namespace wisp::examples {
 
 constexpr int64_t kSide = 28;
 constexpr int kClasses = 10;
+constexpr int64_t kMostBytes = int64_t{1} << 30;  // of a file
 
 /// Reads bytes in the IDX format into (samples, item.numel()). The file begins with big-endian
 /// words: the type and number of extents, the number of samples, the extents of an item.
 Tensor read_idx(const std::string& path, const std::vector<uint32_t>& item) {
-  std::ifstream in(path, std::ios::binary);
-  WISP_CHECK(in, "mnist: cannot open ", path, " (data.path)");
+  const std::string file = naming(concat("mnist: ", path, " (data.path)"),
+                                  [&] { return read_whole_file(path, kMostBytes); });
+  std::istringstream in(file);
   const auto word = [&in] {
     uint32_t value = 0;
     for (int byte = 0; byte < 4; ++byte) value = value << 8 | (in.get() & 0xff);
@@ -28,12 +30,11 @@ Tensor read_idx(const std::string& path, const std::vector<uint32_t>& item) {
     numel *= extent;
   }
   WISP_CHECK(in && fits, "mnist: ", path, " does not begin as expected; is it unpacked?");
-  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path)) - in.tellg();
+  const int64_t bytes = std::ssize(file) - in.tellg();
   WISP_CHECK(bytes == samples * numel, "mnist: ", path, " has ", bytes, " bytes for ", samples,
              " samples of ", numel);
   const Tensor result({samples, numel}, DType::u8);
   in.read(reinterpret_cast<char*>(result.raw()), bytes);
-  WISP_CHECK(in, "mnist: cannot read ", path);
   return result;
 }
 

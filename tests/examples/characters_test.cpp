@@ -302,7 +302,7 @@ TEST_F(Characters, RefusesATextThatIsTooShort) {
             "characters train: 8 tokens for 12 columns (train.batch), expected at least 13");
   std::filesystem::remove(text_);
   EXPECT_EQ(error_of([&] { Prepared(config({})); }),
-            "characters: cannot read " + text_ + " (data.path)");
+            "characters: " + text_ + " (data.path): there is no such file");
 }
 
 }  // namespace

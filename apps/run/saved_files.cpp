@@ -8,6 +8,7 @@
 #include "apps/setup/unusable_values.h"
 #include "core/base/error.h"
 #include "core/copy.h"
+#include "core/io/checkpoint_directory.h"
 #include "core/io/input_file.h"
 
 namespace wisp {
@@ -122,12 +123,6 @@ void gather_part(const SavedState& state,
 }
 
 }  // namespace
-
-std::string rank_file(const std::string& directory, int rank) {
-  return directory + "/rank_" + std::to_string(rank) + ".safetensors";
-}
-
-std::string shared_file(const std::string& directory) { return directory + "/shared.safetensors"; }
 
 void write_state(const Stream& stream, const std::string& path,
                  const std::vector<SavedState>& state, Sharing sharing) {

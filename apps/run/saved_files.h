@@ -13,9 +13,6 @@
 
 namespace wisp {
 
-std::string shared_file(const std::string& directory);
-std::string rank_file(const std::string& directory, int rank);
-
 /// Writes the states with this sharing. Waits for the stream.
 void write_state(const Stream& stream, const std::string& path,
                  const std::vector<SavedState>& state, Sharing sharing);

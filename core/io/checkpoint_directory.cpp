@@ -20,12 +20,54 @@ using Json = nlohmann::json;  // sorted keys: the bytes depend only on content
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kStepPrefix = "step_";
 constexpr const char* kOldSuffix = ".old";
+constexpr const char* kShared = "shared.safetensors";
+constexpr const char* kRank = "rank_";
+constexpr const char* kTensors = ".safetensors";
+constexpr const char* kSaving = "saving.tmp";
+constexpr const char* kRemoving = "removing.tmp";  // left by an earlier version
 constexpr uintmax_t kFormat = 1;  // format of the manifest and of the names in the files
 
-void remove_tree(const std::string& path) {
+/// Whether a checkpoint has a file of this name, or a killed process may have left one.
+bool is_own_file(std::string_view name) {
+  if (name == kManifest || name == kShared || is_unfinished(name)) return true;
+  if (!name.starts_with(kRank) || !name.ends_with(kTensors)) return false;
+  name.remove_prefix(std::strlen(kRank));
+  name.remove_suffix(std::strlen(kTensors));
+  return number_in<int>(name).has_value();
+}
+
+/// Removes a file, a link, or an empty directory.
+void remove_path(const fs::path& path) {
   std::error_code error;
-  fs::remove_all(path, error);
-  WISP_CHECK(!error, path, ": cannot be removed: ", error.message());
+  fs::remove(path, error);
+  WISP_CHECK(!error || error == std::errc::directory_not_empty, path.string(),
+             ": cannot be removed: ", error.message());
+}
+
+/// Removes a checkpoint's files in a directory, and the directory if nothing else is in it. The
+/// manifest goes first, so that nothing remains that looks complete. Returns whether all is gone.
+bool remove_files(const fs::path& directory) {
+  std::error_code none;
+  const fs::file_status status = fs::symlink_status(directory, none);
+  if (!fs::exists(status)) return true;
+  if (!fs::is_directory(status) && !fs::is_symlink(status)) return false;
+  if (fs::is_directory(status)) {
+    std::vector<fs::path> own;
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+      if (fs::is_directory(entry.symlink_status())) continue;
+      if (is_own_file(entry.path().filename().string())) own.push_back(entry.path());
+    }
+    remove_path(directory / kManifest);
+    for (const fs::path& file : own) remove_path(file);
+  }
+  remove_path(directory);
+  return !fs::exists(fs::symlink_status(directory, none));
+}
+
+/// Whether a directory holds a checkpoint, whole or damaged.
+bool is_checkpoint(const std::string& directory) {
+  std::error_code none;
+  return fs::exists(directory + "/" + kManifest, none) || fs::exists(shared_file(directory), none);
 }
 
 /// Sets the manifest's own checksum, computed with zeros in its place, and returns the text.
@@ -103,13 +145,14 @@ int64_t step_of(std::string_view name) {
   if (name.ends_with(kOldSuffix)) name.remove_suffix(std::strlen(kOldSuffix));
   if (!name.starts_with(kStepPrefix)) return -1;
   name.remove_prefix(std::strlen(kStepPrefix));
-  return number_in<int64_t>(name).value_or(-1);
+  const int64_t step = number_in<int64_t>(name).value_or(-1);
+  return std::to_string(step) == name ? step : -1;  // "007" is another program's
 }
 
 }  // namespace
 
 void prepare_directory(const std::string& tmp) {
-  remove_tree(tmp);
+  WISP_CHECK(remove_files(tmp), tmp, ": holds files that no checkpoint has; move them away");
   std::error_code error;
   fs::create_directories(tmp, error);
   WISP_CHECK(!error, tmp, ": cannot be made: ", error.message());
@@ -121,12 +164,15 @@ void publish_directory(const std::string& tmp, const std::string& target,
   sync_directory(tmp);
   const std::string old = target + kOldSuffix;
   if (fs::exists(target)) {
-    remove_tree(old);
+    for (const std::string& name : {target, old})
+      WISP_CHECK(!fs::exists(name) || is_checkpoint(name), name,
+                 ": is there already, and is no checkpoint; move it away");
+    remove_files(old);
     rename_path(target, old);
   }
   rename_path(tmp, target);
   sync_directory(parent_directory(target));
-  remove_tree(old);
+  remove_files(old);
 }
 
 std::string find_checkpoint(const std::string& target) {
@@ -160,25 +206,42 @@ std::string checkpoint_path(const std::string& folder, int64_t step) {
   return folder + "/" + kStepPrefix + std::to_string(step);
 }
 
+std::string saving_path(const std::string& folder) { return folder + "/" + kSaving; }
+
+std::string shared_file(const std::string& directory) { return directory + "/" + kShared; }
+
+std::string rank_file(const std::string& directory, int rank) {
+  return concat(directory, "/", kRank, rank, kTensors);
+}
+
 std::vector<int64_t> checkpoint_steps(const std::string& folder) {
   std::set<int64_t> steps;
   std::error_code none;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, none)) {
     const int64_t step = step_of(entry.path().filename().string());
-    if (step >= 0) steps.insert(step);
+    if (step >= 0 && is_checkpoint(entry.path().string())) steps.insert(step);
   }
   return {steps.begin(), steps.end()};
 }
 
 void remove_checkpoint(const std::string& folder, int64_t step) {
   const std::string path = checkpoint_path(folder, step);
-  const std::string doomed = folder + "/removing.tmp";  // a name that no reader looks for
-  for (const std::string& name : {path, path + kOldSuffix}) {
-    if (!fs::exists(name)) continue;
-    remove_tree(doomed);
-    rename_path(name, doomed);
-    remove_tree(doomed);
+  remove_files(path);
+  remove_files(path + kOldSuffix);
+}
+
+void remove_checkpoints(const std::string& folder) {
+  std::error_code none;
+  const fs::file_status status = fs::symlink_status(folder, none);
+  if (fs::is_directory(status)) {
+    std::vector<fs::path> own;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (step_of(name) >= 0 || name == kSaving || name == kRemoving) own.push_back(entry.path());
+    }
+    for (const fs::path& directory : own) remove_files(directory);
   }
+  if (fs::is_directory(status) || fs::is_symlink(status)) remove_path(folder);
 }
 
 }  // namespace wisp

@@ -17,6 +17,9 @@
 namespace wisp {
 namespace {
 
+constexpr const char* kUnfinished = ".wisp-";  // begins a temporary name, with the process number
+constexpr const char* kTemporary = ".tmp";
+
 /// Opens a file for writing, but no pipe that nobody reads.
 int open_without_waiting(const std::string& path, int flags) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, 0666);
@@ -82,6 +85,10 @@ void OutputFile::sync() {
   WISP_CHECK(fsync(descriptor_) == 0, path_, ": cannot be synced: ", std::strerror(errno));
 }
 
+bool is_unfinished(std::string_view name) {
+  return name.starts_with(kUnfinished) && name.ends_with(kTemporary);
+}
+
 void sync_directory(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   WISP_CHECK(descriptor >= 0, path, ": cannot be opened: ", std::strerror(errno));
@@ -134,10 +141,10 @@ void WholeFile::open_as(int descriptor) {
 /// Opens a file with a unique name beside the target. Returns false if the directory is not
 /// writable but the target `exists`.
 bool WholeFile::open_temporary(bool exists) {
-  const std::string begin = concat(parent_directory(target_), "/.wisp-", getpid(), "-");
+  const std::string begin = concat(parent_directory(target_), "/", kUnfinished, getpid(), "-");
   int descriptor = -1;
   for (int number = 0; descriptor < 0; ++number) {
-    temporary_ = concat(begin, number, ".tmp");
+    temporary_ = concat(begin, number, kTemporary);
     descriptor = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno != EEXIST) break;
   }

@@ -76,6 +76,8 @@ class WholeFile {
   std::unique_ptr<OutputFile> through_;  // final file, if `file_` is nameless
 };
 
+/// Whether a name is that of a WholeFile before it gets its own, which a killed process may leave.
+bool is_unfinished(std::string_view name);
 /// Makes renames and new names in a directory durable. Throws Error.
 void sync_directory(const std::string& path);
 /// Calls rename(2). Throws Error with both names.

@@ -8,6 +8,7 @@
 
 #include "apps/run/saved_files.h"
 #include "core/base/hash.h"
+#include "core/io/checkpoint_directory.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_replica.h"

@@ -19,15 +19,15 @@ const CheckpointFacts kFacts = {{"step", "120"}};
 /// Saves a checkpoint as two workers do, with one file each.
 void save(const TempDir& dir, const std::string& content) {
   prepare_directory(dir / "c.tmp");
-  dir.write("c.tmp/rank0", content);
-  dir.write("c.tmp/rank1", content + content);
+  dir.write("c.tmp/rank_0.safetensors", content);
+  dir.write("c.tmp/rank_1.safetensors", content + content);
   publish_directory(dir / "c.tmp", dir / "c", kFacts);
 }
 
 std::string found(const TempDir& dir) {
   const std::string path = find_checkpoint(dir / "c");
   verify_checkpoint(path);
-  return read_text(path + "/rank0");
+  return read_text(path + "/rank_0.safetensors");
 }
 
 TEST(CheckpointDirectory, IsPublishedAndReplaced) {
@@ -51,16 +51,16 @@ TEST(CheckpointDirectory, ManifestDependsOnContentAlone) {
 
 TEST(CheckpointDirectory, LeftoversOfAnInterruptedSaveGo) {
   const TempDir dir;
-  dir.write("c.tmp/rank7", "stale");
+  dir.write("c.tmp/rank_7.safetensors", "stale");
   save(dir, "one");
-  EXPECT_FALSE(fs::exists(dir / "c/rank7"));
+  EXPECT_FALSE(fs::exists(dir / "c/rank_7.safetensors"));
 }
 
 TEST(CheckpointDirectory, EachMomentOfAPublicationHasAWholeCheckpoint) {
   const TempDir dir;
   save(dir, "one");
   prepare_directory(dir / "c.tmp");
-  dir.write("c.tmp/rank0", "two");
+  dir.write("c.tmp/rank_0.safetensors", "two");
   EXPECT_EQ(found(dir), "one");
   fs::rename(dir / "c", dir / "c.old");  // killed between the two renames
   EXPECT_EQ(found(dir), "one");
@@ -85,13 +85,13 @@ TEST(CheckpointDirectory, DamageIsNamed) {
   const TempDir dir;
   save(dir, "one");
   const auto damage = [&] { return error_of([&] { verify_checkpoint(dir / "c"); }); };
-  dir.write("c/rank1", "onetwo");
-  EXPECT_EQ(damage(), (dir / "c/rank1") +
+  dir.write("c/rank_1.safetensors", "onetwo");
+  EXPECT_EQ(damage(), (dir / "c/rank_1.safetensors") +
                           ": is damaged: its checksum is ab34a020, the manifest says d378a16a");
-  dir.write("c/rank1", "one");
-  EXPECT_EQ(damage(), (dir / "c/rank1") + ": has 3 bytes, the manifest says 6");
-  fs::remove(dir / "c/rank1");
-  EXPECT_EQ(damage(), (dir / "c/rank1") + ": there is no such file");
+  dir.write("c/rank_1.safetensors", "one");
+  EXPECT_EQ(damage(), (dir / "c/rank_1.safetensors") + ": has 3 bytes, the manifest says 6");
+  fs::remove(dir / "c/rank_1.safetensors");
+  EXPECT_EQ(damage(), (dir / "c/rank_1.safetensors") + ": there is no such file");
   fs::remove_all(dir / "c");
   EXPECT_EQ(error_of([&] { find_checkpoint(dir / "c"); }),
             (dir / "c") + ": there is no checkpoint");
@@ -159,11 +159,63 @@ TEST(CheckpointDirectory, StepsAreFoundAndRemoved) {
   EXPECT_FALSE(fs::exists(dir / "removing.tmp"));
 }
 
+TEST(CheckpointDirectory, OthersFilesAreNoCheckpointsAndStay) {
+  const TempDir dir;
+  const auto publish = [&](int64_t step) {
+    prepare_directory(saving_path(dir.path()));
+    dir.write("saving.tmp/shared.safetensors", "weights");
+    publish_directory(saving_path(dir.path()), checkpoint_path(dir.path(), step), kFacts);
+  };
+  for (const int64_t step : {1, 2, 3}) publish(step);
+  const std::vector<std::string> foreign = {
+      dir.write("step_1/notes.txt", "mine"),      dir.write("step_4/model.pt", "mine"),
+      dir.write("step_backup/weights", "mine"),   dir.write("step_2_mine/weights", "mine"),
+      dir.write("step_05/manifest.json", "mine"), dir.write("step_6", "mine"),
+      dir.write("epoch=3.ckpt", "mine"),          dir.write("step_2/model.safetensors", "mine")};
+  EXPECT_EQ(checkpoint_steps(dir.path()), (std::vector<int64_t>{1, 2, 3}));
+  for (const int64_t step : {4, 6}) {
+    const std::string error = error_of([&] { publish(step); });
+    EXPECT_EQ(error, checkpoint_path(dir.path(), step) +
+                         ": is there already, and is no checkpoint; move it away");
+  }
+  for (const int64_t step : {1, 3, 4, 5, 6}) remove_checkpoint(dir.path(), step);
+  EXPECT_EQ(checkpoint_steps(dir.path()), std::vector<int64_t>{2});
+  dir.write("saving.tmp/rank_12.safetensors", "of a larger world");
+  remove_checkpoints(dir.path());
+  for (const std::string& path : foreign) EXPECT_EQ(read_text(path), "mine") << path;
+  for (const char* gone : {"step_1/shared.safetensors", "step_2/manifest.json", "step_3",
+                           "step_3.old", "saving.tmp", "removing.tmp"})
+    EXPECT_FALSE(fs::exists(dir / gone)) << gone;
+}
+
+TEST(CheckpointDirectory, NothingIsRemovedThroughALink) {
+  const TempDir dir;
+  prepare_directory(dir / "there/step_1");
+  dir.write("there/step_1/shared.safetensors", "weights");
+  dir.write("there/step_1/manifest.json", "{}");
+  fs::create_directory(dir / "run");
+  fs::create_directory_symlink(dir / "there/step_1", dir / "run/step_1");
+  remove_checkpoint(dir / "run", 1);
+  EXPECT_FALSE(fs::is_symlink(dir / "run/step_1"));
+  fs::create_directory_symlink(dir / "there", dir / "run/checkpoints");
+  remove_checkpoints(dir / "run/checkpoints");
+  EXPECT_FALSE(fs::is_symlink(dir / "run/checkpoints"));
+  EXPECT_EQ(read_text(dir / "there/step_1/shared.safetensors"), "weights");
+}
+
+TEST(CheckpointDirectory, AnothersFileWhereACheckpointIsWrittenIsNamed) {
+  const TempDir dir;
+  dir.write("c.tmp/notes.txt", "mine");
+  EXPECT_EQ(error_of([&] { prepare_directory(dir / "c.tmp"); }),
+            (dir / "c.tmp") + ": holds files that no checkpoint has; move them away");
+  EXPECT_EQ(read_text(dir / "c.tmp/notes.txt"), "mine");
+}
+
 TEST(CheckpointDirectory, AFailedPublicationLeavesTheOldOneAndMayBeRepeated) {
   const TempDir dir;
   save(dir, "one");
   prepare_directory(dir / "c.tmp");
-  dir.write("c.tmp/rank0", "two");
+  dir.write("c.tmp/rank_0.safetensors", "two");
   fs::create_symlink("/dev/full", dir / "c.tmp/manifest.json");
   EXPECT_EQ(error_of([&] { publish_directory(dir / "c.tmp", dir / "c", kFacts); }),
             (dir / "c.tmp/manifest.json") + ": cannot be written: No space left on device");

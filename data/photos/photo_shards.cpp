@@ -30,6 +30,13 @@ std::string shard_path(const std::string& folder, size_t shard) {
   return folder + name;
 }
 
+/// Whether a name is that of a shard.
+bool is_shard(const std::string& name) {
+  size_t shard = 0;
+  return std::sscanf(name.c_str(), "photos-%zu", &shard) == 1 &&
+         shard_path("", shard) == "/" + name;
+}
+
 /// The first bytes of a shard. `id` is that of the index.
 std::string head_of(const std::string& id, size_t shard) {
   std::string head = concat(kFormat, "\nindex ", id, "\nshard ", shard, "\n");
@@ -188,7 +195,7 @@ void PhotoShardWriter::remove_shards() const {
   std::vector<fs::path> shards;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, ignored)) {
     const std::string name = entry.path().filename();
-    if (name.starts_with("photos-") && name.ends_with(".shard")) shards.push_back(entry.path());
+    if (is_shard(name)) shards.push_back(entry.path());
   }
   for (const fs::path& shard : shards) fs::remove(shard, ignored);
 }

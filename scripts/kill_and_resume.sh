@@ -39,9 +39,10 @@ resumes=0
 saving=0
 for ((i = 1; i <= times; ++i)); do
   rm -rf "$work/run"
-  how=()
   while :; do
-    (exec "$wisp" train "$work/run.toml" --quiet "$@" --out "$work/run" "${how[@]}") 2>"$work/words" &
+    if compgen -G "$work/run/checkpoints/step_*" >/dev/null; then resumes=$((resumes + 1)); fi
+    # without a checkpoint it starts from the beginning
+    (exec "$wisp" train "$work/run.toml" --quiet "$@" --out "$work/run" --resume) 2>"$work/words" &
     pid=$!
     ((moment = (RANDOM * 32768 + RANDOM) % length)) || true
     sleep "$((moment / 1000000)).$(printf '%06d' $((moment % 1000000)))"
@@ -55,12 +56,6 @@ for ((i = 1; i <= times; ++i)); do
       exit 1
     fi
     if [[ -d $work/run/checkpoints/saving.tmp ]]; then saving=$((saving + 1)); fi
-    if compgen -G "$work/run/checkpoints/step_*" >/dev/null; then
-      how=(--resume)
-      resumes=$((resumes + 1))
-    else
-      how=(--overwrite) # killed before the first checkpoint: nothing to resume
-    fi
   done
   if ! fingerprint "$work/run" | cmp -s - "$work/expected"; then
     echo "kill_and_resume: run $i ended in other bits" >&2

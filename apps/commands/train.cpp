@@ -45,12 +45,17 @@ void add_train(CLI::App& program) {
   wisp train apps/configs/cifar10_resnet20.toml data.path=DIR --out runs/dense
   wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out runs/dgc
   wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out runs/dgc --resume
+The last command may be given at any time, by a batch system too: it starts the run, goes on with it, or says that
+nothing is left to train.
 Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 finish and save the current step. A second Ctrl-C or SIGTERM, or any of
 them before the first step, ends the run at once.)");
   arguments.config.add_to(command);
   command.add_option("--out", arguments.out, "run directory (default: runs/NAME of the config)");
-  command.add_flag("--resume", arguments.resume, "resume from the checkpoint in --out");
-  command.add_flag("--overwrite", arguments.overwrite, "replace the run in --out");
+  CLI::Option* resume = command.add_flag(
+      "--resume", arguments.resume,
+      "go on from the newest checkpoint in --out; without one, start from the beginning");
+  command.add_flag("--overwrite", arguments.overwrite, "replace the run in --out")
+      ->excludes(resume);
   command.add_flag("--quiet", arguments.quiet, "print no progress, only warnings and errors");
 }
 

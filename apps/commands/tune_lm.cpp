@@ -24,7 +24,7 @@ struct TuneLmArguments {
 
 std::vector<Heard> hear_validation(const TuneLmArguments& arguments, Inference& model) {
   const std::string& path = arguments.run.path;
-  Prepared run(Config::load(RunDirectory(path, RunDirectory::Open::resume).file("config.toml"),
+  Prepared run(Config::load(RunDirectory(path, RunDirectory::Open::read).file("config.toml"),
                             arguments.run.overrides));
   WISP_CHECK(run.has_validation(), path,
              " has no validation split to choose weights on; set data.validation");

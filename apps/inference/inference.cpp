@@ -69,7 +69,7 @@ void check_ids(const Tensor& input, const Feed& feed) {
 
 Inference::Inference(const std::string& run, std::span<const std::string> overrides,
                      const std::string& checkpoint)
-    : config_(load(RunDirectory(run, RunDirectory::Open::resume), overrides)),
+    : config_(load(RunDirectory(run, RunDirectory::Open::read), overrides)),
       options_(TrainOptions::bind(config_, {})),
       facts_(read_facts(run)),
       stream_(Stream::immediate()),

@@ -19,11 +19,14 @@ void import_run(Config config, const std::string& file, const std::string& out,
   WISP_CHECK(other.empty(), file, " has another number of classes than the model's ",
              run.facts().classes, " (tensor ", other.front(),
              "), so it cannot be imported; to train from its other layers, set it as model.init");
+  const RunFacts facts = RunFacts::of(run);
   directory.make();
-  directory.write_identity(run.config(), RunFacts::of(run));
   run_replicas(run, [&](Replica& replica) {
     replica.start_from(file, run.facts());
-    Checkpoints(directory.file("checkpoints"), run.options().checkpoint).save(replica, {});
+    if (replica.rank() == 0) directory.begin();
+    // without its checkpoint the directory is no run, which could be trained from drawn weights
+    Checkpoints(directory.file(kCheckpointsFolder), run.options().checkpoint)
+        .save(replica, {}, [&] { directory.write_identity(run.config(), facts); });
   });
 }
 

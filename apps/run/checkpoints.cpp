@@ -211,8 +211,9 @@ Position Position::from(const CheckpointFacts& facts) {
   return position;
 }
 
-void Checkpoints::save(Replica& replica, const Position& position) const {
-  const std::string tmp = folder_ + "/saving.tmp";
+void Checkpoints::save(Replica& replica, const Position& position,
+                       const std::function<void()>& publish) const {
+  const std::string tmp = saving_path(folder_);
   replica.share_carried();
   const std::vector<SavedState> state = replica.state();
   if (replica.rank() == 0) {
@@ -229,6 +230,7 @@ void Checkpoints::save(Replica& replica, const Position& position) const {
     facts["layout"] = replica.layout();
     facts["numerics"] = replica.numerics();
     if (replica.held_out() > 0) facts[kHeldOut] = std::to_string(replica.held_out());
+    publish();
     publish_directory(tmp, checkpoint_path(folder_, position.step), facts);
     prune(position);
   }
@@ -245,13 +247,12 @@ void Checkpoints::prune(const Position& position) const {
 }
 
 bool Checkpoints::has(Replica& replica, int64_t step) const {
-  double found = 0.0;
-  if (replica.rank() == 0) {
-    const std::vector<int64_t> steps = checkpoint_steps(folder_);
-    found = std::ranges::binary_search(steps, step) ? 1.0 : 0.0;
-  }
-  replica.sum_over_workers({&found, 1});  // other ranks add zero
-  return found > 0.0;
+  return replica.rank_0_says(
+      [&] { return std::ranges::binary_search(checkpoint_steps(folder_), step); });
+}
+
+bool Checkpoints::any(Replica& replica) const {
+  return replica.rank_0_says([&] { return !checkpoint_steps(folder_).empty(); });
 }
 
 /// The step of the newest undamaged checkpoint.

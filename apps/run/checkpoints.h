@@ -3,6 +3,7 @@
 // changes. Each worker's thread calls.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,12 @@ class Checkpoints {
   Checkpoints(std::string folder, const CheckpointOptions& options)
       : folder_(std::move(folder)), options_(options) {}
 
-  /// Saves the state of all ranks as one set, then removes checkpoints beyond options.keep.
-  /// Collective: all workers call it between steps.
-  void save(Replica& replica, const Position& position) const;
+  /// Saves the state of all ranks as one set, then removes checkpoints beyond options.keep. Rank 0
+  /// calls `publish` when all files are written, before the checkpoint has its name. Collective:
+  /// all workers call it between steps.
+  void save(
+      Replica& replica, const Position& position,
+      const std::function<void()>& publish = [] {}) const;
 
   struct Loaded {
     Position position;
@@ -66,6 +70,8 @@ class Checkpoints {
                                           const std::string& which = "last") const;
   /// Whether the checkpoint of a step exists, whole or not. Collective.
   bool has(Replica& replica, int64_t step) const;
+  /// Whether there is any checkpoint, whole or not. Collective.
+  bool any(Replica& replica) const;
 
  private:
   int64_t last(const std::vector<int64_t>& steps, std::vector<std::string>& notices) const;

@@ -22,8 +22,6 @@ constexpr double kLongSilenceS = 30.0;
 
 constexpr double kLookAtCoresUs = 5e6;
 
-constexpr const char* kEvents = "events.tfevents.";
-
 double seconds_since_1970() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
@@ -62,7 +60,7 @@ Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options,
     : directory_(directory),
       options_(options),
       facts_(facts),
-      metrics_path_(directory.file("metrics.jsonl")),
+      metrics_path_(directory.file(kMetricsFile)),
       terminal_(world().processes() ? Terminal{} : terminal_of(stdout, environment("TERM"))),
       progress_(stdout, terminal_, options.log_every),
       quiet_(quiet) {}
@@ -85,10 +83,10 @@ void Reporter::resume_metrics(
 /// Opens a new events file. Its name ends in the step at which this process begins, so it holds no
 /// time, and files sort in the order of steps.
 void Reporter::open_events(int64_t steps) {
-  const std::string name = fmt::format("{}{:010}", kEvents, steps);
+  const std::string name = event_file(steps);
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
     const std::string other = entry.path().filename().string();
-    if (other.starts_with(kEvents) && other >= name) std::filesystem::remove(entry.path());
+    if (is_event_file(other) && other >= name) remove_run_file(directory_.path(), other.c_str());
   }
   if (options_.tensorboard) events_.emplace(directory_.file(name), steps + 1, seconds_since_1970());
 }
@@ -283,8 +281,19 @@ void Reporter::alarm(double epochs, const TallyValues& train) {
   }
 }
 
+void Reporter::nothing_left(int64_t steps, const std::string& changes) {
+  const std::string text =
+      fmt::format("the run has ended after step {}: nothing is left to train", steps);
+  if (changes.empty()) return say(text);
+  warn(fmt::format("{}, and its files stay as they are; these changes were not made: {}", text,
+                   changes));
+}
+
 void Reporter::finish(const Summary& summary) {
   progress_.finish();
+  if (!summary.diverged.empty())
+    warn(concat("this run has diverged: ", summary.diverged,
+                "; a smaller optimizer.lr or a clip.norm would help"));
   if (quiet_) return;
   const Metric& metric = facts_.metric();
   std::string text;

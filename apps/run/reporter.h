@@ -68,6 +68,8 @@ class Reporter {
   void epoch(double epochs, int64_t total_step, const TallyValues& train,
              const Evaluated& evaluated, std::optional<double> distance, double work_per_s,
              const Spent& spent);
+  /// Call if a resumed run had ended after `steps` steps. `changes`: from the run, not made.
+  void nothing_left(int64_t steps, const std::string& changes);
   void finish(const Summary& summary);
   /// Call after `steps` steps if the run was asked to stop.
   void stopped(int64_t steps);

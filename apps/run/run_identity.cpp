@@ -1,5 +1,7 @@
 #include "apps/run/run_identity.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -51,13 +53,21 @@ std::vector<NamedValue> data_of(const RunFacts& facts, const std::string& init) 
   return values;
 }
 
+std::string Changes::str() const {
+  std::vector<std::string> all;
+  for (const std::vector<std::string>* kind : {&of_samples, &other, &of_program})
+    all.insert(all.end(), kind->begin(), kind->end());
+  return fmt::format("{}", fmt::join(all, "; "));
+}
+
 Changes changes_since(const RunDirectory& before, const Config& config, const RunFacts& facts) {
   Changes changes;
-  const auto compare = [&](const std::string& name, const std::string& then, const std::string& now,
-                           bool of_samples) {
-    if (then == now) return;
-    (of_samples ? changes.of_samples : changes.other)
-        .push_back(concat(name, " is ", now, ", was ", then));
+  const auto compare = [](const std::string& name, const std::string& then, const std::string& now,
+                          std::vector<std::string>& kind) {
+    if (then != now) kind.push_back(concat(name, " is ", now, ", was ", then));
+  };
+  const auto kind = [&](bool of_samples) -> std::vector<std::string>& {
+    return of_samples ? changes.of_samples : changes.other;
   };
   // both go through the text of a file, so values compare
   const std::string saved = before.file("config.toml");
@@ -67,16 +77,16 @@ Changes changes_since(const RunDirectory& before, const Config& config, const Ru
   for (const ConfigKey& key : config.keys()) {
     const std::string *old = find(then, key.name), *value = find(now, key.name);
     if (is_of_machine(key) || !old || !value) continue;
-    compare(key.name, *old, *value, decides_samples(key.name));
+    compare(key.name, *old, *value, kind(decides_samples(key.name)));
   }
   for (const SplitFacts& old : RunFacts::read(before.path()).data) {
     for (const SplitFacts& part : facts.data) {
       if (part.split == old.split)
-        compare(name_of(part), old.str(), part.str(), part.split == name_of(Split::train));
+        compare(name_of(part), old.str(), part.str(), kind(part.split == name_of(Split::train)));
     }
   }
   if (const std::string version = version_of(before.path()); !version.empty())
-    compare(kProgram, version, program_version(), false);
+    compare(kProgram, version, program_version(), changes.of_program);
   return changes;
 }
 

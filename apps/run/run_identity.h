@@ -20,6 +20,12 @@ struct Changes {
   /// Changes that affect which samples a step takes.
   std::vector<std::string> of_samples;
   std::vector<std::string> other;
+  std::vector<std::string> of_program;
+
+  /// Whether configuration or data changed.
+  bool of_run() const { return !of_samples.empty() || !other.empty(); }
+  /// All changes, separated by semicolons.
+  std::string str() const;
 };
 
 /// Compares with the files of the run directory; a fact that they lack is not compared. Throws

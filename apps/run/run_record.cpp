@@ -10,8 +10,10 @@
 #include <limits>
 #include <map>
 
-#include "apps/run/run_directory.h"
+#include "apps/run/run_files.h"
+#include "apps/setup/shared_configuration.h"
 #include "core/base/error.h"
+#include "core/io/checkpoint_directory.h"
 #include "core/io/config.h"
 #include "core/io/input_file.h"
 #include "core/io/json.h"
@@ -105,7 +107,22 @@ bool holds_out(const std::vector<std::pair<std::string, std::string>>& config) {
       config, [](const auto& key) { return key.first == "data.validation" && key.second != "0"; });
 }
 
+/// The first line of a short file; empty if there is no file.
+std::string first_line(const std::string& path) {
+  constexpr int64_t kMostBytes = 4096;
+  std::error_code ignored;  // reading the file reports it
+  if (!std::filesystem::exists(path, ignored)) return "";
+  const std::string text = naming(path, [&] { return read_head(path, kMostBytes); });
+  return text.substr(0, text.find('\n'));
+}
+
 }  // namespace
+
+std::string digest_of_run(const std::string& directory) {
+  const std::string path = directory + "/" + kConfigFile;
+  if (!std::filesystem::exists(path)) return "";
+  return configuration_digest(naming(path, [&] { return read_whole_file(path, kMostConfigBytes); }));
+}
 
 Metrics read_metrics(const std::string& path, const std::string& metric) {
   InputLines lines(path);
@@ -121,13 +138,26 @@ Metrics read_metrics(const std::string& path, const std::string& metric) {
   return metrics;
 }
 
+std::optional<Summary> summary_of(const std::string& directory) {
+  const std::string path = directory + "/" + kSummaryFile;
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  const Summary summary = Summary::from_json(path);
+  const std::vector<int64_t> steps = checkpoint_steps(directory + "/" + kCheckpointsFolder);
+  if (!steps.empty() && steps.back() != summary.steps) return std::nullopt;
+  if (!summary.config.empty() && summary.config != digest_of_run(directory)) return std::nullopt;
+  return summary;
+}
+
+std::string divergence_of(const std::string& directory, const std::optional<Summary>& summary) {
+  const std::string path = directory + "/" + kDivergedFile;
+  if (summary) return summary->diverged;
+  if (!std::filesystem::exists(path)) return "";
+  const std::string line = first_line(path);
+  return line.empty() ? "the loss was not finite" : line;
+}
+
 std::string version_of(const std::string& directory) {
-  constexpr int64_t kMostBytes = 4096;
-  const std::string path = directory + "/commit.txt";
-  std::error_code ignored;  // reading the file reports it
-  if (!std::filesystem::exists(path, ignored)) return "";
-  const std::string text = naming(path, [&] { return read_head(path, kMostBytes); });
-  return text.substr(0, text.find('\n'));
+  return first_line(directory + "/" + kCommitFile);
 }
 
 RunRecord RunRecord::read(const std::string& path) {
@@ -142,9 +172,8 @@ RunRecord RunRecord::read(const std::string& path) {
   run.facts = RunFacts::read(path);
   if (holds_out(run.config)) run.facts.has_validation = true;  // for runs before facts.json existed
   run.metrics = read_metrics(file("metrics.jsonl"), run.facts.metric().name);
-  if (std::filesystem::exists(file("summary.json")))
-    run.summary = Summary::from_json(file("summary.json"));
-  run.diverged = !run.summary && std::filesystem::exists(file(kDivergedFile));
+  run.summary = summary_of(path);
+  run.diverged = divergence_of(path, run.summary);
   run.spans = read_spans(file("trace.json"));
   return run;
 }

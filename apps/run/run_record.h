@@ -57,7 +57,7 @@ struct RunRecord {
   RunFacts facts;
   Metrics metrics;
   std::optional<Summary> summary;  // empty until the run has finished
-  bool diverged = false;           // the run ended because its loss was not finite
+  std::string diverged;            // why the run's figures are none; empty: it has not diverged
   std::vector<TracedSpan> spans;
 
   /// The summary's first metric on a split; NaN if there is none.
@@ -67,6 +67,16 @@ struct RunRecord {
   /// Throws Error if `path` holds no run, or a file of it is damaged.
   static RunRecord read(const std::string& path);
 };
+
+/// configuration_digest() of a run's config.toml, as its summary has it; empty without that file.
+/// Throws Error.
+std::string digest_of_run(const std::string& directory);
+/// The summary of a run that has ended. Nothing without one, and for one of other steps than the
+/// newest checkpoint or of another configuration than config.toml: the run went on since, or was
+/// changed. Throws Error if a file is damaged.
+std::optional<Summary> summary_of(const std::string& directory);
+/// Why a run has diverged, by its summary or because it ended by that; empty if it has not.
+std::string divergence_of(const std::string& directory, const std::optional<Summary>& summary);
 
 /// Version and commit of the program that made the run in this directory.
 std::string version_of(const std::string& directory);

@@ -19,6 +19,8 @@ constexpr const char* kPerSecond = "_per_s";
 constexpr const char* kOther = "bytes_other";
 constexpr const char* kDistance = "bytes_distance";
 constexpr const char* kTestUnits = "units";
+constexpr const char* kDiverged = "diverged";
+constexpr const char* kConfig = "config";
 
 bool is_score(const std::string& key) {
   return key.starts_with("test_") || key.starts_with("validation_") || key.starts_with("best_");
@@ -80,6 +82,8 @@ std::string Summary::json() const {
   object["numerics"] = numerics;
   object[kOther] = bytes_other;
   object[kDistance] = bytes_distance;
+  if (!diverged.empty()) object[kDiverged] = diverged;
+  object[kConfig] = config;
   object["bottleneck"] = bottleneck_line(times);
   // names of folders need not be UTF-8
   return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
@@ -117,6 +121,8 @@ Summary Summary::from_json(const std::string& path) {
     summary.numerics = json_or<std::string>(object, "numerics", kNotRecorded);
     summary.bytes_other = object.contains(kOther) ? number(kOther) : std::nan("");
     summary.bytes_distance = object.contains(kDistance) ? number(kDistance) : std::nan("");
+    summary.diverged = json_or<std::string>(object, kDiverged, "");
+    summary.config = json_or<std::string>(object, kConfig, "");
     return summary;
   });
 }

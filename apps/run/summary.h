@@ -38,6 +38,8 @@ struct Summary {
   /// All that the bits depend on beside program, configuration and seed: libraries, instruction
   /// set, threads, CPU. Covers all workers since the run was last resumed.
   std::string numerics = kNotRecorded;
+  std::string diverged;  // why the figures are not those of a trained model; empty: they are
+  std::string config;    // configuration_digest() of the run; empty: an older program
 
   /// Throws Error if there is no score of that name.
   double score(const std::string& name) const;

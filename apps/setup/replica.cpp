@@ -228,6 +228,12 @@ void Replica::sum_over_workers(std::span<double> values) {
   exchange([&] { communicator().all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait(); });
 }
 
+bool Replica::rank_0_says(const std::function<bool()>& answer) {
+  double yes = rank() == 0 && answer() ? 1.0 : 0.0;
+  sum_over_workers({&yes, 1});  // other ranks add zero
+  return yes > 0.0;
+}
+
 std::vector<std::string> Replica::gather(const std::string& text) {
   const auto workers = static_cast<size_t>(options_.workers);
   const auto own = static_cast<size_t>(worker_.rank);

@@ -102,6 +102,8 @@ class Replica {
   RunTraffic traffic();
   /// Sums of `values` over all workers, in place. Collective.
   void sum_over_workers(std::span<double> values);
+  /// What rank 0 answers, on all workers. Collective.
+  bool rank_0_says(const std::function<bool()>& answer);
   /// Bytes this worker sent in all steps of the run.
   int64_t bytes_sent() const { return traffic_.data<int64_t>()[2]; }
   /// The texts of all workers by rank, on rank 0; empty elsewhere. Collective.
@@ -124,6 +126,8 @@ class Replica {
 
   /// The methods in use: "dgc", "dgc, topk" or "choco, topk"; "none" if all is dense.
   const std::string& methods() const { return methods_; }
+  /// The number of steps, up to the last one, that were skipped because a loss was not finite.
+  int64_t skipped_in_a_row() const { return *skipped_in_a_row_.data<int64_t>(); }
   /// Number of training samples that are held out of training.
   int64_t held_out() const { return held_out_; }
   /// Whether every worker has weights of its own.

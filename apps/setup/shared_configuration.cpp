@@ -1,8 +1,11 @@
 #include "apps/setup/shared_configuration.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "apps/version.h"
+#include "core/base/hash.h"
+#include "core/io/utf8.h"
 #include "distributed/launch.h"
 
 namespace wisp {
@@ -37,6 +40,23 @@ bool is_of_machine(const ConfigKey& key) {
   return std::ranges::any_of(kMachineKeys, [&](const MachineKey& known) {
     return key.name == known.name && key.type == known.type;
   });
+}
+
+std::string configuration_digest(const std::string& resolved) {
+  uint64_t hash = hash_text("");
+  std::string table;
+  for (std::string_view rest = resolved; !rest.empty();) {
+    const std::string line(take_line(rest));
+    const size_t equals = line.find(" = ");
+    if (line.starts_with('[') && line.ends_with(']')) table = line.substr(1, line.size() - 2) + ".";
+    if (equals == line.npos) continue;
+    const bool text = line.compare(equals + 3, 1, "\"") == 0;
+    ConfigKey key;
+    key.name = table + line.substr(0, equals);
+    key.type = text ? "string" : "integer";
+    if (!is_of_machine(key)) hash = hash_text(table + line, hash);
+  }
+  return hash_digits(hash);
 }
 
 std::vector<NamedValue> configuration_of(std::span<const ConfigKey> keys) {

@@ -18,6 +18,9 @@ inline constexpr const char* kProgram = "the program";
 /// are compared instead.
 bool is_of_machine(const ConfigKey& key);
 
+/// A hash of a resolved configuration's text without the keys of a machine.
+std::string configuration_digest(const std::string& resolved);
+
 /// The program's version, and all keys except those of a machine.
 std::vector<NamedValue> configuration_of(std::span<const ConfigKey> keys);
 

@@ -45,6 +45,10 @@ void TallyValues::check() const {
                ", expected 0 to 2^53");
 }
 
+double TallyValues::score(const Metric& metric, size_t i) const {
+  return std::isfinite(mean_loss()) ? value(metric, i) : std::nan("");
+}
+
 Tally::Tally(Context& context, const Model& model)
     : context_(context),
       model_(model),

@@ -25,6 +25,9 @@ struct TallyValues {
   double mean_loss() const { return mean(0); }
   /// The value of the model's i-th metric; NaN without targets for it.
   double value(const Metric& metric, size_t i) const;
+  /// The value as a result of the run: NaN also if the mean loss is not finite, because a model of
+  /// NaN counts as right whatever its first output stands for.
+  double score(const Metric& metric, size_t i) const;
   /// Throws Error unless the sums, from a file, are pairs whose divisors can be counts.
   void check() const;
   int64_t targets() const { return sums.empty() ? 0 : static_cast<int64_t>(sums[1]); }

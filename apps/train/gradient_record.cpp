@@ -27,12 +27,9 @@ int64_t steps_before(const std::string& path, int64_t step) {
   return count;
 }
 
-/// Truncates the file to `rows` rows. Throws Error if it has fewer.
-void go_on(NpyWriter file, const std::string& path, int64_t rows) {
-  file.keep(rows);
-  WISP_CHECK(file.rows() == rows, path, ": holds ", file.rows(), " rows, but ", rows,
-             " steps were recorded; a resumed run must record the same layers, or have another "
-             "record.gradients.out");
+/// The rows in a file; 0 if there is none.
+int64_t rows_in(const std::string& path) {
+  return std::filesystem::exists(path) ? NpyReader(path).rows() : 0;
 }
 
 }  // namespace
@@ -43,10 +40,9 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
       every_(options.every),
       squares_(replica.context(), {std::ssize(replica.parameters().segments())}, DType::f64) {
   const std::string folder = concat(path, "/rank_", replica.rank());
-  std::filesystem::create_directories(folder);
   steps_path_ = folder + "/steps.npy";
   whole_path_ = concat(folder, "/", kWholeFile);
-  const int64_t rows = steps_before(steps_path_, step);
+  rows_ = steps_before(steps_path_, step);
   const Context& context = replica.context();
   for (const Segment& segment : replica.parameters().segments()) {
     const Ranges::Range range{segment.offset, segment.numel, segment.id};
@@ -58,10 +54,13 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
     layer.path = folder + "/" + segment.name + ".npy";
     layer.gradient =
         host_tensor(segment.shape, replica.parameters().dtype(), context.stream.device());
-    go_on(NpyWriter(layer.path, segment.shape), layer.path, rows);
   }
-  go_on(NpyWriter(whole_path_, {kWholeWords}, DType::f64), whole_path_, rows);
-  NpyWriter(steps_path_, {}).keep(rows);
+  for (const File& file : files()) {
+    const int64_t rows = rows_in(file.path);
+    WISP_CHECK(rows >= rows_, file.path, ": holds ", rows, " rows, but ", rows_,
+               " steps were recorded; a resumed run must record the same layers, or have another "
+               "record.gradients.out");
+  }
   replica.watch_gradients([this](const Segment& segment) { keep(segment); });
 }
 
@@ -72,6 +71,22 @@ GradientRecord::~GradientRecord() {
     replica_.context().stream.synchronize();
   } catch (const std::exception& failure) {  // the step has reported it
   }
+}
+
+/// The files, the steps' numbers last: a killed process leaves no step without its rows.
+std::vector<GradientRecord::File> GradientRecord::files() const {
+  std::vector<File> all;
+  for (const Layer& layer : layers_) {
+    if (layer.gradient.defined()) all.push_back({layer.path, layer.shape});
+  }
+  all.push_back({whole_path_, {kWholeWords}, DType::f64});
+  all.push_back({steps_path_, {}});
+  return all;
+}
+
+void GradientRecord::open() {
+  std::filesystem::create_directories(std::filesystem::path(steps_path_).parent_path());
+  for (const File& file : files()) NpyWriter(file.path, file.shape, file.dtype).keep(rows_);
 }
 
 void GradientRecord::begin(int64_t step) {

@@ -17,14 +17,16 @@ namespace wisp {
 
 class GradientRecord {
  public:
-  /// Continues at `step`: removes rows of that step and later. The replica outlives this object.
-  /// Throws Error if other parameters were recorded before.
+  /// Continues at `step`. Changes no file. The replica outlives this object. Throws Error if other
+  /// parameters were recorded before.
   GradientRecord(Replica& replica, const RecordOptions& options, const std::string& path,
                  int64_t step);
   ~GradientRecord();
   GradientRecord(const GradientRecord&) = delete;
   GradientRecord& operator=(const GradientRecord&) = delete;
 
+  /// Makes the files, and removes rows of the first step and later. Call before write().
+  void open();
   /// Call before a step: keeps the step's gradients if it is one to record.
   void begin(int64_t step);
   /// Call after the step, unless it was skipped: appends the kept gradients to the files.
@@ -37,6 +39,14 @@ class GradientRecord {
     Tensor gradient;  // in host memory; undefined: not recorded
   };
 
+  /// A file of the record: its path, the shape of a row, and the type.
+  struct File {
+    std::string path;
+    Shape shape;
+    DType dtype = DType::f32;
+  };
+
+  std::vector<File> files() const;
   void keep(const Segment& segment);
   double norm() const;
   std::vector<float> values(const Layer& layer) const;
@@ -44,6 +54,7 @@ class GradientRecord {
   Replica& replica_;
   const int64_t every_;
   std::string steps_path_, whole_path_;
+  int64_t rows_ = 0;                             // of steps before the first one
   std::vector<Layer> layers_;                    // by segment
   std::vector<std::unique_ptr<Ranges>> ranges_;  // by segment: its range
   DeviceWords squares_;                          // (segments) f64: sum of squares of each

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <filesystem>
 
 #include "apps/inference/inference.h"
 #include "apps/run/run_identity.h"
+#include "apps/run/run_record.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/shared_configuration.h"
 #include "apps/setup/weights.h"
@@ -67,6 +69,45 @@ std::vector<std::string> check_init(const Prepared& run) {
   return notices;
 }
 
+/// Notes on a resumed run that begins: it has no checkpoint.
+std::vector<std::string> about_a_start(const RunDirectory& directory, const Changes& changes) {
+  if (directory.goes_on()) return {};
+  if (!directory.held_run()) return {directory.path() + " holds no run yet; a new one starts"};
+  std::vector<std::string> notes = {
+      directory.path() + " holds a run without a checkpoint; it starts from its beginning"};
+  if (!changes.str().empty()) notes.push_back("it starts with changes: " + changes.str());
+  return notes;
+}
+
+/// The summary of a run of which nothing is left to train; nothing if it was killed before it wrote
+/// one. Throws Error if one could only be made with other values than those of the run.
+std::optional<Summary> summary_of_ended(const RunDirectory& directory, const Changes& changes) {
+  std::optional<Summary> summary = summary_of(directory.path());
+  if (summary) return summary;
+  const std::string path = directory.file(kSummaryFile);
+  if (std::filesystem::exists(path)) {
+    const std::string config = Summary::from_json(path).config;
+    WISP_CHECK(config.empty() || config == digest_of_run(directory.path()), path,
+               " is of another configuration than ", kConfigFile,
+               " there, which was changed since; nothing is left to train, so ", kConfigFile,
+               " needs the run's own values again");
+  }
+  WISP_CHECK(!changes.of_run(), directory.path(),
+             ": nothing is left to train, but the run was ended before it wrote its ", kSummaryFile,
+             ", which needs the run's own values; resume without these changes: ", changes.str());
+  return std::nullopt;
+}
+
+/// Makes the directory that of a run that diverged, perhaps in its first step.
+void write_divergence(RunDirectory& directory, const Config& config, const RunFacts& facts,
+                      const std::string& cause) {
+  directory.begin();
+  directory.write_identity(config, facts);
+  if (!std::filesystem::exists(directory.file(kMetricsFile)))
+    write_file(directory.file(kMetricsFile), "");
+  write_file(directory.file(kDivergedFile), cause + "\n");
+}
+
 /// Evaluates a split over all workers, by class too if `by_class` is set. Collective.
 Evaluation evaluate(Replica& replica, const Prepared& run, Split split, bool by_class) {
   const std::unique_ptr<Loader> loader = run.loader(split, replica.rank());
@@ -106,77 +147,91 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   RunDirectory directory(request.out, first == 0 ? request.open : RunDirectory::Open::follow);
   run.load();
   const RunFacts facts = RunFacts::of(run);
+  facts.json();  // throws for names that the file cannot hold
   check_processes_agree(options, data_of(facts, resume ? "" : options.init));
   std::optional<Reporter> reporter;
   Changes changes;
   if (first == 0) {
+    directory.make();
     if (resume) {
       check_classes(run.facts(), RunFacts::read(request.out).facts, request.out);
       changes = changes_since(directory, run.config(), facts);
     }
-    const std::vector<std::string> of_init = resume ? std::vector<std::string>() : check_init(run);
-    directory.make();
+    const std::vector<std::string> of_init =
+        directory.goes_on() ? std::vector<std::string>() : check_init(run);
     reporter.emplace(directory, options, facts, request.quiet);
     reporter->say(opening_text(run, facts, directory.path()));
-    for (const std::vector<std::string>* notices : {&run.notices(), &run.passed_over(), &of_init}) {
+    const std::vector<std::string> of_resume =
+        resume ? about_a_start(directory, changes) : std::vector<std::string>();
+    for (const std::vector<std::string>* notices :
+         {&run.notices(), &run.passed_over(), &of_init, &of_resume}) {
       for (const std::string& notice : *notices) reporter->warn(notice);
     }
   }
-  if (reporter && !resume) {
-    directory.write_identity(run.config(), facts);
-    reporter->open_metrics();
-  }
 
-  const std::string trace_path = directory.file("trace.json");
+  const std::string trace_path = directory.file(kTraceFile);
   std::vector<std::string> traces;
   std::optional<Summary> summary;
-  bool trained = true;
+  bool begun = false, trained = true;
   int64_t steps = 0;
+  std::atomic<bool> diverged = false;
   const auto train_worker = [&](Replica& replica) {
     const int rank = replica.rank();
     Training training(run, replica, directory, facts, rank == 0 ? &*reporter : nullptr,
                       request.stop);
-    resume ? training.resume(rank == 0 ? changes : Changes()) : training.start();
-    if (resume && rank == 0) directory.write_identity(run.config(), facts);
+    const bool goes_on = resume && training.resume(rank == 0 ? changes : Changes());
+    if (!goes_on) training.start();
     bool finished = false;
     try {
       finished = training.run();
-    } catch (const Diverged& failure) {
-      // Any worker of rank 0's process: the first one to throw may end the others before they do.
-      if (world().rank == 0)
-        write_file(directory.file(kDivergedFile), concat(failure.what(), "\n"));
+    } catch (const Diverged&) {
+      diverged = true;
       throw;
     }
     std::optional<Summary> own;
-    if (finished) own = training.summary();
-    std::vector<std::string> spans = training.gather_spans(trace_path);
+    std::vector<std::string> spans;
+    if (training.begun()) {
+      if (finished) own = training.summary();
+      spans = training.gather_spans(trace_path);
+    } else {  // nothing was left to do
+      const bool ended = replica.rank_0_says([&] {
+        own = summary_of_ended(directory, changes);
+        return own.has_value();
+      });
+      if (!ended) own = training.summary();
+      if (ended && rank != 0) own.emplace();  // that it ended is all that the others tell
+    }
     if (rank != first) return;
     summary = own;
+    begun = training.begun();
     trained = training.trained();
     steps = training.step();
     traces = std::move(spans);
   };
-  run_replicas(run, train_worker, options.link);
+  try {
+    run_replicas(run, train_worker, options.link);
+  } catch (const Error& failure) {
+    if (reporter && diverged) write_divergence(directory, run.config(), facts, failure.what());
+    throw;
+  }
   if (!reporter) return summary;
   if (options.trace.steps > 0 && trained)
     write_trace(trace_path, traces, summary ? bottleneck_line(summary->times) : "");
-  if (!summary) {
+  if (begun && !summary) {
     reporter->stopped(steps);
     return std::nullopt;
   }
-  const std::string summary_path = directory.file("summary.json");
-  if (!trained && std::filesystem::exists(summary_path)) {
-    summary = Summary::from_json(summary_path);  // by an earlier process
-  } else {
-    write_file(summary_path, summary->json());
-  }
+  if (!begun) reporter->nothing_left(steps, changes.str());
+  summary->config = digest_of_run(directory.path());
+  if (begun || !summary_of(directory.path()))
+    write_file(directory.file(kSummaryFile), summary->json());
   reporter->finish(*summary);
   return summary;
 }
 
 RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::string> overrides,
                            const std::string& checkpoint, const AskModel& ask, bool by_class) {
-  const RunDirectory directory(run_path, RunDirectory::Open::resume);
+  const RunDirectory directory(run_path, RunDirectory::Open::read);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
   check_processes_agree(run.options(), configuration_of(run.config().keys()));
   check_classes(run.facts(), RunFacts::read(run_path).facts, run_path);

@@ -31,19 +31,20 @@ double begin_us(const Trace& trace) {
 
 }  // namespace
 
-Training::Training(const Prepared& run, Replica& replica, const RunDirectory& directory,
+Training::Training(const Prepared& run, Replica& replica, RunDirectory& directory,
                    const RunFacts& facts, Reporter* reporter, std::function<bool()> stop)
     : run_(run),
+      directory_(directory),
       options_(run.options()),
       reporter_(reporter),
       stop_(std::move(stop)),
-      checkpoints_(directory.file("checkpoints"), run.options().checkpoint),
+      checkpoints_(directory.file(kCheckpointsFolder), run.options().checkpoint),
       replica_(replica),
       train_(run.loader(Split::train, replica.rank())),
       validation_(run.loader(Split::validation, replica.rank())),
       test_(run.loader(Split::test, replica.rank())),
       facts_(facts),
-      record_path_(run.options().record.out.empty() ? directory.file("gradients")
+      record_path_(run.options().record.out.empty() ? directory.file(kGradientsFolder)
                                                     : run.options().record.out),
       position_{.steps_per_epoch = train_->batches() / run.options().accumulate} {}
 
@@ -68,7 +69,8 @@ void Training::check_weights() {
        checksum_text(crc32c(weight.raw(), static_cast<size_t>(weight.bytes())))});
 }
 
-void Training::resume(const Changes& changes) {
+bool Training::resume(const Changes& changes) {
+  if (!checkpoints_.any(replica_)) return false;
   Checkpoints::Loaded loaded = checkpoints_.load(replica_);
   const int64_t now = position_.steps_per_epoch;
   const int64_t before = std::exchange(loaded.position.steps_per_epoch, now);
@@ -84,18 +86,37 @@ void Training::resume(const Changes& changes) {
              fmt::format("{}", fmt::join(changes.of_samples, "; ")),
              "; resume without these changes, which are possible only between epochs");
   if (!replica_.replicas_differ()) check_weights();
-  start_record();
-  if (!reporter_) return;
-  reporter_->say(fmt::format("goes on after step {}", position_.step));
+  resumed_ = position_;
   warn(loaded.notices);
-  for (const std::vector<std::string>* kind : {&changes.of_samples, &changes.other}) {
-    if (!kind->empty())
-      reporter_->warn(fmt::format("this run is resumed with changes: {}", fmt::join(*kind, "; ")));
+  if (done()) return true;
+  start_record();
+  if (!reporter_) return true;
+  reporter_->say(fmt::format("goes on after step {}", position_.step));
+  if (!changes.str().empty())
+    reporter_->warn(concat("this run is resumed with changes: ", changes.str()));
+  return true;
+}
+
+/// Makes the run directory that of this run, once there is something to keep. Until then it stays
+/// as it was, so that a start that fails harms nothing.
+void Training::claim_directory() {
+  if (std::exchange(begun_, true)) return;
+  if (reporter_) {
+    directory_.begin();
+    if (!resumed_) {
+      directory_.write_identity(run_.config(), facts_);
+      reporter_->open_metrics();
+    } else {
+      reporter_->resume_metrics(resumed_->step, [this](const std::string& type, int64_t step) {
+        // an epoch whose evaluation is due will be evaluated again
+        const bool again = resumed_->in_epoch == resumed_->steps_per_epoch && type == "epoch";
+        return step < resumed_->step || (step == resumed_->step && !again);
+      });
+    }
   }
-  reporter_->resume_metrics(position_.step, [this](const std::string& type, int64_t step) {
-    const bool again = epoch_trained() && type == "epoch";  // it will be evaluated again
-    return step < position_.step || (step == position_.step && !again);
-  });
+  if (!record_) return;
+  replica_.barrier();  // rank 0 may have removed an old run's record
+  record_->open();
 }
 
 void Training::start_record() {
@@ -148,6 +169,7 @@ bool Training::train_epoch() {
     const StepReport report = replica_.step(
         position_.step, position_.epochs(), [this] { return next_batch(); },
         [this] { return options_.one_batch ? first_batch_ : train_->ahead(); });
+    claim_directory();
     if (record_ && report.outcome != Outcome::skipped) record_->write();
     stop = report.outcome == Outcome::stop;
     position_.skipped += report.outcome == Outcome::skipped;
@@ -218,7 +240,7 @@ bool Training::finish_epoch() {
     if (!evaluated_) return false;
     if (const std::optional<TallyValues>& found = evaluated_->validation) {
       if (whole && due(epoch, options_.eval_every)) replica_.observe(*found);
-      const double value = found->value(facts_.metric(), 0);
+      const double value = found->score(facts_.metric(), 0);
       best = position_.best_step < 0 || std::isnan(position_.best_value) ||
              facts_.metric().better(value, position_.best_value);
       if (best) {
@@ -227,6 +249,7 @@ bool Training::finish_epoch() {
       }
     }
   }
+  claim_directory();
   tell_damage();
   std::optional<double> distance;
   if (options_.distance_every >= 0) distance = replica_.consensus_distance();
@@ -265,8 +288,11 @@ void Training::tell_damage() {
 }
 
 void Training::save() {
+  claim_directory();
   if (reporter_) reporter_->sync();
-  checkpoints_.save(replica_, position_);
+  checkpoints_.save(replica_, position_, [this] {
+    if (resumed_) directory_.write_identity(run_.config(), facts_);
+  });
 }
 
 std::vector<std::string> Training::gather_spans(const std::string& path) {
@@ -301,8 +327,20 @@ void Training::add_scores(const std::string& prefix, const TallyValues& values,
                           Summary& summary) const {
   for (size_t i = 0; i < facts_.metrics.size(); ++i) {
     const Metric& metric = facts_.metrics[i];
-    summary.scores.emplace_back(prefix + metric.name, values.value(metric, i));
+    summary.scores.emplace_back(prefix + metric.name, values.score(metric, i));
   }
+}
+
+/// Why the figures are not those of a trained model; empty if they are.
+std::string Training::divergence() const {
+  if (!std::isfinite(evaluated_->test->mean_loss()))
+    return "the loss of the test set is not finite";
+  if (evaluated_->validation && !std::isfinite(evaluated_->validation->mean_loss()))
+    return "the loss of the validation split is not finite";
+  if (const int64_t skipped = replica_.skipped_in_a_row(); skipped > 0)
+    return skipped == 1 ? "the loss of the last step was not finite"
+                        : concat("the loss of the last ", skipped, " steps was not finite");
+  return "";
 }
 
 /// Scores the test set with the weights that did best on the validation split; nothing if their
@@ -350,6 +388,7 @@ Summary Training::summary() {
       std::max<double>(1.0, static_cast<double>(steps_here_ * options_.workers));
   Summary summary;
   summary.numerics = numerics_of_all();
+  summary.diverged = divergence();
   add_scores("test_", *evaluated_->test, summary);
   summary.test_units = evaluated_->test_units;
   if (validation_) {

@@ -24,23 +24,27 @@ class Training {
   /// `stop` is asked before each step and each batch of an evaluation. If it says yes to any
   /// worker, all stop after that step. `reporter` is null except on rank 0. The arguments outlive
   /// this object.
-  Training(const Prepared& run, Replica& replica, const RunDirectory& directory,
-           const RunFacts& facts, Reporter* reporter, std::function<bool()> stop);
+  Training(const Prepared& run, Replica& replica, RunDirectory& directory, const RunFacts& facts,
+           Reporter* reporter, std::function<bool()> stop);
 
   /// Begins a new run, with the weights of model.init if the key is given. Collective. Throws Error
   /// if the workers' weights differ.
   void start();
-  /// Continues from the newest checkpoint. Rank 0 passes `changes` since the run began, and reports
-  /// them; other ranks pass none. Collective. Throws Error as Checkpoints::load, if the data or
-  /// batch size no longer fit, and within an epoch if `changes` affect its samples.
-  void resume(const Changes& changes);
+  /// Continues from the newest checkpoint; returns false if there is none. Rank 0 passes `changes`
+  /// since the run began, and reports them if there is something to train; other ranks pass none.
+  /// Collective. Throws Error as Checkpoints::load, if the data or batch size no longer fit, and
+  /// within an epoch if `changes` affect its samples.
+  bool resume(const Changes& changes);
   /// Trains to the end. Returns false if `stop` ended it early; the checkpoint of the last step is
-  /// saved then. Collective.
+  /// saved then. No file is changed before the first step is made, and none if nothing is left to
+  /// do. Collective.
   bool run();
   /// The summary of the finished run. Collective.
   Summary summary();
 
   int64_t step() const { return position_.step; }
+  /// Whether run() had something to do, and changed files.
+  bool begun() const { return begun_; }
   /// False if a resumed run had nothing left to do.
   bool trained() const { return steps_here_ > 0; }
   /// The spans of all workers by rank 0's clock, as text for write_trace(); empty except on rank 0.
@@ -49,6 +53,7 @@ class Training {
 
  private:
   bool done() const;
+  void claim_directory();
   bool epoch_trained() const { return position_.in_epoch == position_.steps_per_epoch; }
   bool train_epoch();
   bool finish_epoch();
@@ -61,12 +66,14 @@ class Training {
   void warn(const std::vector<std::string>& texts);
   void tell_damage();
   std::string numerics_of_all();
+  std::string divergence() const;
   Spent spent(double epoch_us = 0.0);
   double work_per_s() const;
   void add_scores(const std::string& prefix, const TallyValues& values, Summary& summary) const;
   std::optional<TallyValues> test_the_best();
 
   const Prepared& run_;
+  RunDirectory& directory_;
   const TrainOptions& options_;
   Reporter* reporter_;
   const std::function<bool()> stop_;
@@ -77,6 +84,8 @@ class Training {
   std::optional<GradientRecord> record_;
   const std::string record_path_;
   Position position_;
+  std::optional<Position> resumed_;  // where a resumed run went on
+  bool begun_ = false;
   int64_t steps_here_ = 0;  // steps made by this process
   double damaged_ = 0.0;    // samples that could not be read, over all workers
   double work_here_ = 0.0;  // images, tokens or frames of steps_here_, all workers

@@ -86,7 +86,8 @@ TEST(Train, SummaryHasTheAgreedKeysAndSaneValues) {
           "test_accuracy", "images_per_s", "steps",          "skipped",           "bytes_raw",
           "bytes_encoded", "bytes_sent",   "bytes_received", "reduction_encoded", "reduction_sent",
           "loader_ms",     "compute_ms",   "encode_ms",      "wait_ms",           "wire_ms",
-          "decode_ms",     "numerics",     "bytes_other",    "bytes_distance",    "bottleneck"}));
+          "decode_ms",     "numerics",     "bytes_other",    "bytes_distance",    "config",
+          "bottleneck"}));
   const double parameters = 3072 * 24 + 24 + 24 * 10 + 10;
   EXPECT_EQ(row.at("steps"), 10);
   EXPECT_EQ(row.at("skipped"), 0);
@@ -206,7 +207,7 @@ TEST(Train, RefusesADirectoryThatHoldsARun) {
   EXPECT_EQ(tiny_train(dir / "run", one, Open::overwrite).steps, 1);
   EXPECT_FALSE(std::filesystem::exists(dir / "run/checkpoints/step_900"));
   EXPECT_EQ(read_text(dir / "run/notes.txt"), "somebody's");
-  EXPECT_EQ(error_of([&] { tiny_train(dir / "nothing", one, Open::resume); }),
+  EXPECT_EQ(error_of([&] { evaluate_run(dir / "nothing", {}); }),
             dir / "nothing holds no run (no config.toml)");
 }
 

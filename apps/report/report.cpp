@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "apps/report/figure_text.h"
@@ -19,15 +20,13 @@ Row row_of(const RunRecord& run, const Heading& metric) {
   if (!run.summary) {
     Row row(kColumns, "-");
     row.front() = run.name;
+    row[1] = score_text(run, "test", metric);
     return row;
   }
   const Summary& s = *run.summary;
-  const auto score = [&](const char* split) {
-    return metric.figure(run.facts.metric().text(run.score(split)), run);
-  };
   return {run.name,
-          score("test"),
-          score("validation"),
+          score_text(run, "test", metric),
+          score_text(run, "validation", metric),
           fmt::format("{:.0f}", s.work_per_s),
           bytes_text(s.bytes_raw),
           bytes_text(s.bytes_encoded),
@@ -50,6 +49,14 @@ Heading heading(std::span<const RunRecord> runs, const char* general,
 }
 
 }  // namespace
+
+std::string score_text(const RunRecord& run, const std::string& split, const Heading& metric) {
+  const double score = run.score(split);
+  const std::string text = metric.figure(run.facts.metric().text(score), run);
+  if (run.diverged.empty()) return text;
+  if (std::isfinite(score)) return text + " (diverged)";
+  return split == "test" ? "diverged" : "-";
+}
 
 Heading metric_heading(std::span<const RunRecord> runs) {
   return heading(runs, "metric", [](const RunRecord& run) { return run.facts.metric().name; });
@@ -98,7 +105,9 @@ std::string report_table(std::span<const RunRecord> runs) {
       "exchange. wire: collectives "
       "in flight.\n";
   for (const RunRecord& run : runs) {
-    if (run.summary)
+    if (!run.diverged.empty())
+      table += fmt::format("{:<{}}  diverged: {}\n", run.name, width[0], run.diverged);
+    else if (run.summary)
       table += fmt::format("{:<{}}  {}\n", run.name, width[0], bottleneck_line(run.summary->times));
   }
   return table;

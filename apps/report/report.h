@@ -19,11 +19,13 @@ struct Heading {
     return general && value != "-" ? value + " " + name_of(run) : value;
   }
 };
+/// The figure of a split's first metric; "diverged" beside or in place of it if the run diverged.
+std::string score_text(const RunRecord& run, const std::string& split, const Heading& metric);
 Heading metric_heading(std::span<const RunRecord> runs);
 Heading speed_heading(std::span<const RunRecord> runs);
 
 /// One row per run, from its summary: accuracy, speed, bytes and milliseconds per step and worker;
-/// then one line per run on its bottleneck. An unfinished run has dashes.
+/// then one line per run on its bottleneck, or on why it diverged. An unfinished run has dashes.
 std::string report_table(std::span<const RunRecord> runs);
 
 }  // namespace wisp

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "apps/run/run_directory.h"
+#include "apps/run/run_files.h"
 #include "apps/run/run_record.h"
 #include "apps/setup/prepared.h"
 #include "apps/version.h"
@@ -35,8 +35,8 @@ std::string resolved_anew(const std::string& saved) {
   }
 }
 
-bool has_diverged(const std::string& directory) {
-  return fs::exists(directory + "/" + kDivergedFile) && !fs::exists(directory + "/summary.json");
+bool ended_by_divergence(const std::string& directory) {
+  return !summary_of(directory) && !divergence_of(directory, std::nullopt).empty();
 }
 
 }  // namespace
@@ -51,7 +51,14 @@ int RunQueue::run(const std::function<void()>& ended) {
   fs::create_directories(options_.out, failure);
   WISP_CHECK(!failure, "cannot make the directory of the runs, ", options_.out, ": ",
              failure.message());
-  const FileLock lock(options_.out + "/runs.lock");
+  const std::string lock_path = options_.out + "/runs.lock";
+  for (const std::string& name : options_.files) {
+    const std::string path = options_.out + "/" + name;
+    WISP_CHECK(fs::exists(lock_path) || !fs::is_regular_file(path), path,
+               " is there, and no sweep or table wrote it (there is no runs.lock); choose another "
+               "--out or move it away");
+  }
+  const FileLock lock(lock_path);
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   Children children(options_.niceness);
   size_t next = 0;
@@ -78,12 +85,13 @@ int RunQueue::run(const std::function<void()>& ended) {
 }
 
 bool has_ended(const std::string& directory) {
-  return fs::exists(directory + "/summary.json") || has_diverged(directory);
+  const std::optional<Summary> summary = summary_of(directory);
+  return summary || !divergence_of(directory, summary).empty();
 }
 
 bool RunQueue::has_ended(size_t index) const {
   return options_.may_diverge ? wisp::has_ended(directory(index))
-                              : fs::exists(directory(index) + "/summary.json");
+                              : summary_of(directory(index)).has_value();
 }
 
 size_t RunQueue::count_ended() const {
@@ -120,8 +128,7 @@ void RunQueue::start(Children& children, size_t index) {
   command.insert(command.end(), {"--out", directory(index)});
   const bool another = options_.one_program && version_of(directory(index)) != program_version();
   const bool saved = !another && !checkpoint_steps(directory(index) + "/checkpoints").empty();
-  if (fs::exists(directory(index) + "/config.toml"))
-    command.push_back(saved ? "--resume" : "--overwrite");
+  if (holds_run(directory(index))) command.push_back(another ? "--overwrite" : "--resume");
   fmt::print("{}: {}\n", position, saved ? "goes on" : "starts");
   std::fflush(stdout);
   children.start(index, std::move(command), directory(index) + ".log", variable_of(run));
@@ -138,7 +145,7 @@ std::string RunQueue::variable_of(const QueuedRun& run) const {
 
 void RunQueue::end(const Children::Ended& ended, bool stopped) {
   const QueuedRun& run = runs_[ended.id];
-  if (ended.status != 0 && options_.may_diverge && has_diverged(directory(ended.id))) {
+  if (ended.status != 0 && options_.may_diverge && ended_by_divergence(directory(ended.id))) {
     fmt::print("{}: diverged\n", run.name);
   } else if (ended.status != 0) {
     if (!stopped) failures_.push_back(ended);
@@ -148,6 +155,7 @@ void RunQueue::end(const Children::Ended& ended, bool stopped) {
     const RunFacts facts = RunFacts::read(directory(ended.id));
     const Metric& metric = facts.metric();
     fmt::print("{}: {}", run.name, metric.text(summary.score_or_nan("test_" + metric.name)));
+    if (!summary.diverged.empty()) fmt::print(", diverged: {}", summary.diverged);
     if (facts.has_validation)
       fmt::print(", validation {}", metric.text(summary.score_or_nan("validation_" + metric.name)));
     fmt::print("\n");

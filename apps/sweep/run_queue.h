@@ -19,6 +19,7 @@ struct QueuedRun {
 struct QueueOptions {
   std::string program;              // program to call as `program train CONFIG …`
   std::string out;                  // run directories are OUT/NAME, outputs OUT/NAME.log
+  std::vector<std::string> files;   // what ended() writes into OUT
   int jobs = 1;                     // runs at a time, which share the cores
   int niceness = 0;                 // of the runs, up to 19: they yield to other programs
   std::vector<std::string> places;  // keys that may differ from a run that OUT holds
@@ -26,7 +27,8 @@ struct QueueOptions {
   bool one_program = false;         // a stopped run of another program starts anew
 };
 
-/// Whether nothing is left to do for the run in this directory: it has a summary, or diverged.
+/// Whether nothing is left to do for the run in this directory: it has a summary of its present
+/// configuration and steps, or diverged.
 bool has_ended(const std::string& directory);
 
 class RunQueue {
@@ -38,7 +40,8 @@ class RunQueue {
   /// checkpoint, a finished one is left alone. Calls ended() at the start and after each finished
   /// run. A failed run does not end the others. Signals that stop a run are passed to the runs, and
   /// no more are started. Prints progress on stdout. Returns the exit status: 0, 1 if runs failed,
-  /// 128 + the signal. Throws Error if another queue uses OUT.
+  /// 128 + the signal. Throws Error if another queue uses OUT, and if one of `files` is there which
+  /// no queue wrote.
   int run(const std::function<void()>& ended);
 
   const std::vector<QueuedRun>& runs() const { return runs_; }

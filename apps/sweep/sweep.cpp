@@ -10,18 +10,23 @@
 namespace wisp {
 namespace {
 
-/// Writes OUT/sweep.csv and OUT/sweep.md from the runs that have ended.
+constexpr const char* kCsv = "sweep.csv";
+constexpr const char* kMarkdown = "sweep.md";
+
+/// Writes OUT/sweep.csv and OUT/sweep.md from the runs that have ended or diverged.
 void write_tables(const std::string& out, std::span<const SweepAxis> axes,
                   std::span<const SweepRun> runs, const RunQueue& queue) {
   std::vector<SweepResult> results;
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (!queue.has_ended(i)) continue;
     const std::string directory = queue.directory(i);
-    results.push_back({runs[i], version_of(directory), RunFacts::read(directory),
-                       Summary::from_json(directory + "/summary.json")});
+    const std::optional<Summary> summary = summary_of(directory);
+    const std::string diverged = divergence_of(directory, summary);
+    if (!summary && diverged.empty()) continue;
+    results.push_back(
+        {runs[i], version_of(directory), RunFacts::read(directory), summary, diverged});
   }
-  write_file(out + "/sweep.csv", sweep_csv(axes, results));
-  write_file(out + "/sweep.md", sweep_markdown(axes, results));
+  write_file(out + "/" + kCsv, sweep_csv(axes, results));
+  write_file(out + "/" + kMarkdown, sweep_markdown(axes, results));
 }
 
 }  // namespace
@@ -33,7 +38,11 @@ int run_sweep(const SweepRequest& request, const LoadSwept& load) {
   std::vector<QueuedRun> queued;
   for (const SweepRun& run : runs)
     queued.push_back({run.name, request.config, run.overrides, run.config});
-  RunQueue queue({.program = request.program, .out = request.out, .jobs = request.jobs}, queued);
+  RunQueue queue({.program = request.program,
+                  .out = request.out,
+                  .files = {kCsv, kMarkdown},
+                  .jobs = request.jobs},
+                 queued);
   const int status = queue.run([&] { write_tables(request.out, axes, runs, queue); });
   fmt::print("{} of {} runs have ended: {}/sweep.md, {}/sweep.csv\n", queue.count_ended(),
              runs.size(), request.out, request.out);

@@ -36,8 +36,9 @@ std::string csv_row(const Row& cells) {
 Row names_of(std::span<const SweepResult> results) {
   Row names;
   for (const SweepResult& result : results) {
+    if (!result.summary) continue;
     Row own;
-    const auto object = parse_json<nlohmann::ordered_json>(result.summary.json());
+    const auto object = parse_json<nlohmann::ordered_json>(result.summary->json());
     for (const auto& [key, value] : object.items()) {
       if (value.is_number()) own.push_back(key);
     }
@@ -57,6 +58,7 @@ struct Column {
   std::string heading;
   std::function<double(const Summary&)> value;
   int digits;
+  bool is_score = false;
 };
 
 /// `facts`: those of the runs.
@@ -66,7 +68,7 @@ std::vector<Column> columns_of(const RunFacts& facts, bool validates) {
                   [scale = metric.scale(), key = split + "_" + metric.name](const Summary& s) {
                     return scale * s.score_or_nan(key);
                   },
-                  2};
+                  2, true};
   };
   const auto reduction = [](const Summary& s) {
     return s.bytes_sent > 0.0 ? s.reduction_sent : NAN;
@@ -92,8 +94,9 @@ std::string markdown_row(const Row& cells) {
 std::string origins(std::span<const SweepResult> results) {
   std::vector<std::pair<std::string, size_t>> counts;  // in order of first appearance
   for (const SweepResult& result : results) {
+    if (!result.summary) continue;  // a run that ended by divergence did not record it
     const std::string origin =
-        fmt::format("program {}, computed with: {}", result.version, result.summary.numerics);
+        fmt::format("program {}, computed with: {}", result.version, result.summary->numerics);
     auto found = std::ranges::find(counts, origin, &std::pair<std::string, size_t>::first);
     if (found == counts.end()) found = counts.insert(found, {origin, 0});
     ++found->second;
@@ -112,14 +115,19 @@ std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResu
   head.insert(head.end(), {"version", "numerics"});
   const Row names = names_of(results);
   head.insert(head.end(), names.begin(), names.end());
+  head.push_back("diverged");
   std::string text = csv_row(head);
   for (const SweepResult& result : results) {
     Row row{result.run.name};
     for (const auto& value : result.run.values) row.push_back(value.value_or(""));
-    row.insert(row.end(), {result.version, result.summary.numerics});
-    const auto numbers = parse_json(result.summary.json());
-    for (const std::string& name : names)
-      row.push_back(numbers.contains(name) ? numbers.at(name).dump() : "");
+    row.insert(row.end(), {result.version, result.summary ? result.summary->numerics : ""});
+    const auto numbers =
+        result.summary ? parse_json(result.summary->json()) : nlohmann::json::object();
+    for (const std::string& name : names) {
+      const bool there = numbers.contains(name) && numbers.at(name).is_number();
+      row.push_back(there ? numbers.at(name).dump() : "");
+    }
+    row.push_back(result.diverged);
     text += csv_row(row);
   }
   return text;
@@ -139,7 +147,7 @@ std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const Swee
                  std::ranges::any_of(results, &RunFacts::has_validation, &SweepResult::facts));
   for (const Column& column : columns) headings.push_back(column.heading);
 
-  using Group = std::pair<Row, std::vector<const Summary*>>;
+  using Group = std::pair<Row, std::vector<const SweepResult*>>;
   std::vector<Group> groups;  // in order of first appearance
   for (const SweepResult& result : results) {
     Row key;
@@ -147,18 +155,24 @@ std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const Swee
     auto group = groups.begin();
     while (group != groups.end() && group->first != key) ++group;
     if (group == groups.end()) group = groups.insert(group, {key, {}});
-    group->second.push_back(&result.summary);
+    group->second.push_back(&result);
   }
 
   std::string text = markdown_row(headings);
   text += markdown_row(Row(headings.size(), "---"));
-  for (const auto& [key, summaries] : groups) {
+  for (const auto& [key, runs] : groups) {
     Row cells = key;
-    cells.push_back(std::to_string(summaries.size()));
+    cells.push_back(std::to_string(runs.size()));
     for (const Column& column : columns) {
       std::vector<double> values;
-      for (const Summary* summary : summaries) values.push_back(column.value(*summary));
-      cells.push_back(mean_and_deviation(values, column.digits));
+      for (const SweepResult* run : runs) {
+        if (run->healthy()) values.push_back(column.value(*run->summary));
+      }
+      const size_t diverged = runs.size() - values.size();
+      std::string& cell = cells.emplace_back(mean_and_deviation(values, column.digits));
+      if (!column.is_score || diverged == 0) continue;
+      if (values.empty()) cell = "diverged";
+      if (runs.size() > 1) cell += fmt::format(" ({} of {} diverged)", diverged, runs.size());
     }
     text += markdown_row(cells);
   }

@@ -26,6 +26,11 @@
 namespace wisp {
 namespace {
 
+constexpr const char* kCsv = "results.csv";
+constexpr const char* kMarkdown = "table.md";
+constexpr const char* kPage = "table.html";
+constexpr const char* kPlot = "table.svg";
+
 /// The directory of the runs.
 std::string directory_of(const std::string& out, const TableFile& table, const TableScale& scale) {
   return fmt::format("{}/{}-{}", out, table.name, scale.name);
@@ -72,17 +77,18 @@ std::vector<TableResult> results_in(const std::string& directory, const TableFil
   return results;
 }
 
-/// A row per run that has a summary.
+/// A row per run that did not diverge.
 std::string csv_of(const TableFile& table, const std::vector<TableResult>& results) {
   const std::vector<SweepAxis> axes{{"row", {}}, {"seed", {}}};
   std::vector<SweepResult> rows;
   for (const TableResult& result : results) {
-    if (!result.run.summary) continue;  // it diverged
+    if (!result.run.summary || !result.run.diverged.empty()) continue;
     const std::string& row = table.rows[result.row].name;
     rows.push_back({{.name = result.run.name, .values = {row, std::to_string(result.seed)}},
                     result.run.version,
                     result.run.facts,
-                    *result.run.summary});
+                    result.run.summary,
+                    ""});
   }
   return sweep_csv(axes, rows);
 }
@@ -93,10 +99,13 @@ TableText write_table(const std::string& directory, const TableFile& table,
   const std::vector<TableResult> results = results_in(directory, table);
   const TableText text = text_of(table, scale, results);
   const std::string plot = plot_of(table, scale, results);
-  write_file(directory + "/results.csv", csv_of(table, results));
-  write_file(directory + "/table.md", "# " + text.title + "\n\n" + to_markdown(text));
-  write_file(directory + "/table.html", to_html(text, plot));
-  if (!plot.empty()) write_file(directory + "/table.svg", plot);
+  const auto write = [&](const char* name, const std::string& content) {
+    write_file(directory + "/" + name, content);
+  };
+  write(kCsv, csv_of(table, results));
+  write(kMarkdown, "# " + text.title + "\n\n" + to_markdown(text));
+  write(kPage, to_html(text, plot));
+  if (!plot.empty()) write(kPlot, plot);
   return text;
 }
 
@@ -189,6 +198,7 @@ int run_table(const TableFile& table, const TableRequest& request, const LoadCon
   const std::string directory = directory_of(request.out, table, scale);
   RunQueue queue({.program = request.program,
                   .out = directory,
+                  .files = {kCsv, kMarkdown, kPage, kPlot},
                   .jobs = request.jobs,
                   .niceness = request.niceness,
                   .places = {"data.path"},

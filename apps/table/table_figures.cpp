@@ -24,7 +24,9 @@ double student_quantile(size_t freedom) {
   return z + (z3 + z) / (4.0 * n) + (5.0 * z3 * z * z + 16.0 * z3 + 3.0 * z) / (96.0 * n * n);
 }
 
+/// NaN if the run diverged, whatever its summary says.
 double shown_score(const TableResult& result) {
+  if (!result.run.diverged.empty()) return kNone;
   return result.run.facts.metric().scale() * result.run.score("test");
 }
 
@@ -132,7 +134,7 @@ double mean_hours(const std::vector<const TableResult*>& row, std::optional<doub
   std::vector<double> hours;
   for (const TableResult* result : row) {
     const std::optional<Summary>& summary = result->run.summary;
-    if (!summary) return kNever;
+    if (!summary || !result->run.diverged.empty()) return kNever;
     if (summary->times.step_ms() == 0.0 || result->origin() != row.front()->origin()) return kNone;
     const double steps = step_at(result->run, *target);
     hours.push_back(steps * modelled_step_ms(result->run, gbit_per_s) / 3.6e6);
@@ -175,7 +177,7 @@ std::vector<RowFigures> figures_of(const TableFile& table, const TableScale& sca
     for (const TableResult* result : own) {
       const double score = shown_score(*result);
       if (std::isfinite(score)) scores.push_back(score);
-      if (!result->run.summary) continue;
+      if (!result->run.summary || !result->run.diverged.empty()) continue;
       bytes.push_back(result->run.summary->bytes_sent);
       reductions.push_back(result->run.summary->reduction_sent);
     }

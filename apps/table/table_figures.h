@@ -47,7 +47,7 @@ struct RowFigures {
   std::optional<Estimate> score;   // of the test set, over seeds that did not diverge
   double deviation = 0.0;          // sample standard deviation of the scores; NaN for one
   std::optional<Estimate> change;  // of the score from dense, by pairs of equal seed and origin
-  double bytes_sent = 0.0;         // of runs with a summary; NaN without one
+  double bytes_sent = 0.0;         // of runs that did not diverge; NaN without one
   double reduction = 0.0;          // bytes of dense / bytes sent, likewise
   /// Modelled hours of training until the score after an epoch is at the target, by kTableGbits:
   /// the validation split's if the runs have one, else the test set's. Infinite if a run does not

@@ -60,12 +60,10 @@ std::string figures(const Runs& runs) {
     const auto& summary = run.summary;
     const StepRow last = run.metrics.steps.empty() ? StepRow{} : run.metrics.steps.back();
     const double sent = std::isfinite(last.bytes_sent_total) ? last.bytes_sent_total : 0.0;
-    const auto score = [&](const char* split) {
-      return html_text(metric.figure(run.facts.metric().text(run.score(split)), run));
-    };
+    const auto score = [&](const char* split) { return html_text(score_text(run, split, metric)); };
     Cells cells{
         run_cell(runs, r),
-        summary ? score("test") : "not finished",
+        summary || !run.diverged.empty() ? score("test") : "not finished",
         fmt::format("{}", last.step),
         seconds_text(last.seconds),
         summary ? html_text(speed.figure(fmt::format("{:.0f}", summary->work_per_s), run)) : "-",

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace wisp {
 namespace {
 
@@ -10,8 +12,8 @@ SweepResult result_of(const std::vector<std::optional<std::string>>& values, dou
   result.run.name = "run";
   result.run.values = values;
   result.version = "0.1.0 (abc)";
-  result.summary.scores = {{"test_accuracy", accuracy}};
-  result.summary.bytes_sent = 100.0;
+  result.summary.emplace().scores = {{"test_accuracy", accuracy}};
+  result.summary->bytes_sent = 100.0;
   return result;
 }
 
@@ -34,7 +36,7 @@ TEST(SweepTable, MarkdownSaysWhatTheRunsWereComputedWith) {
   std::vector<SweepResult> results = {result_of({"none", {}, {}, "1"}, 0.90),
                                       result_of({"none", {}, {}, "2"}, 0.92),
                                       result_of({"topk", "0.1", "0.2", "1"}, 0.5)};
-  results[0].summary.numerics = results[1].summary.numerics = "library, CPU A";
+  results[0].summary->numerics = results[1].summary->numerics = "library, CPU A";
   const std::string text = sweep_markdown(kAxes, results);
   EXPECT_NE(text.find("\n2 runs: program 0.1.0 (abc), computed with: library, CPU A\n"),
             std::string::npos)
@@ -46,16 +48,16 @@ TEST(SweepTable, MarkdownSaysWhatTheRunsWereComputedWith) {
 
 TEST(SweepTable, OfOneWorkerHasNoReduction) {
   SweepResult alone = result_of({"none", {}, {}, "1"}, 0.90);
-  alone.summary.bytes_sent = 0.0;
-  alone.summary.reduction_sent = 1.0;
+  alone.summary->bytes_sent = 0.0;
+  alone.summary->reduction_sent = 1.0;
   const std::string text = sweep_markdown(kAxes, std::vector<SweepResult>{alone});
   EXPECT_NE(text.find("| none | - | 1 | 90.00 | 0 | - |"), std::string::npos) << text;
 }
 
 TEST(SweepTable, CsvHasARowPerRunWithEveryNumber) {
   SweepResult odd = result_of({"a,\"b\"", {}, "0.1", "1"}, 0.5);
-  odd.summary.steps = 7;
-  odd.summary.numerics = "library, CPU";
+  odd.summary->steps = 7;
+  odd.summary->numerics = "library, CPU";
   const std::string text = sweep_csv(kAxes, std::vector<SweepResult>{odd});
   EXPECT_EQ(text.find("run,compression.method,compression.ratio,optimizer.lr,seed,version,"
                       "numerics,test_accuracy,images_per_s,steps,"),
@@ -65,12 +67,38 @@ TEST(SweepTable, CsvHasARowPerRunWithEveryNumber) {
       << text;
 }
 
+TEST(SweepTable, MarksRunsThatDiverged) {
+  std::vector<SweepResult> results = {
+      result_of({"none", {}, "0.1", "1"}, 0.90), result_of({"none", {}, "0.1", "2"}, 0.10),
+      result_of({"none", {}, "0.1", "3"}, 0.92), result_of({"none", {}, "0.2", "1"}, 0.95),
+      result_of({"topk", {}, "0.2", "1"}, 0.0),  result_of({"topk", {}, "0.2", "2"}, 0.0)};
+  results[1].diverged = "the loss of the last 3 steps was not finite";
+  results[3].diverged = results[3].summary->diverged = "the loss of the test set is not finite";
+  results[3].summary->scores[0].second = std::nan("");
+  for (SweepResult* ended : {&results[4], &results[5]}) {
+    ended->summary.reset();
+    ended->diverged = "step 7: the loss was not finite in 5 steps in a row";
+  }
+  const std::string text = sweep_markdown(kAxes, results);
+  EXPECT_NE(text.find("| none | 0.1 | 3 | 91.00 ± 1.41 (1 of 3 diverged) | 100 ± 0 |"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("| none | 0.2 | 1 | diverged | - |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| topk | 0.2 | 2 | diverged (2 of 2 diverged) | - |"), std::string::npos)
+      << text;
+  const std::string csv = sweep_csv(kAxes, results);
+  EXPECT_NE(csv.find(",diverged\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",the loss of the last 3 steps was not finite\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("none,,0.2,1,0.1.0 (abc),not recorded,,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("topk,,0.2,1,0.1.0 (abc),,,"), std::string::npos) << csv;
+}
+
 TEST(SweepTable, ShowsValidationIfSomeRunHasIt) {
   std::vector<SweepResult> results = {result_of({"none", {}, {}, "1"}, 0.90),
                                       result_of({"topk", "0.1", "0.2", "1"}, 0.5)};
   for (const std::string& text : {sweep_csv(kAxes, results), sweep_markdown(kAxes, results)})
     EXPECT_EQ(text.find("validation"), std::string::npos) << text;
-  results[1].summary.scores.emplace_back("validation_accuracy", 0.75);
+  results[1].summary->scores.emplace_back("validation_accuracy", 0.75);
   results[1].facts.has_validation = true;
   const std::string csv = sweep_csv(kAxes, results);
   EXPECT_NE(csv.find(",version,numerics,test_accuracy,validation_accuracy,images_per_s,"),

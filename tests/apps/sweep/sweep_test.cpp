@@ -66,7 +66,9 @@ TEST(RunSweep, ARunThatFailsEndsNoOther) {
   const TestSweep sweep;
   EXPECT_EQ(sweep.run({"optimizer.lr=1e30,0.1", "train.nonfinite_max=1"}), 1);
   EXPECT_TRUE(fs::exists(sweep.out + "/lr-0.1/summary.json"));
-  EXPECT_EQ(sweep.lines("sweep.csv"), 2);
+  EXPECT_EQ(sweep.lines("sweep.csv"), 3);
+  EXPECT_NE(sweep.text("sweep.md").find("| 1e30 | 1 | diverged | - |"), std::string::npos)
+      << sweep.text("sweep.md");
   EXPECT_NE(sweep.text("lr-1e30.log").find("the loss was not finite"), std::string::npos);
 }
 
@@ -96,9 +98,44 @@ TEST(RunSweep, GoesOnWhereAnEarlierVersionBegan) {
   const size_t at = saved.find("[schedule]\n") + std::string("[schedule]\n").size();
   saved.insert(at, "milestones = []\npatience = 10\n");
   sweep.dir.write("sweep/seed-1/config.toml", saved);
+  std::string summary = sweep.text("seed-1/summary.json");
+  const size_t begin = summary.find("  \"config\": ");
+  summary.erase(begin, summary.find('\n', begin) + 1 - begin);
+  sweep.dir.write("sweep/seed-1/summary.json", summary);
   const std::string log = sweep.text("seed-1.log");
   EXPECT_EQ(sweep.run({"seed=1,2,3"}), 0);
   EXPECT_EQ(sweep.text("seed-1.log"), log) << "was run again";
+}
+
+/// A summary may be older than the checkpoints or the configuration beside it.
+TEST(RunSweep, TakesNoSummaryForThatOfAnotherRun) {
+  const TestSweep sweep;
+  ASSERT_EQ(sweep.run({"seed=1"}), 0);
+  const std::string name = "run";
+  std::string summary = sweep.text(name + "/summary.json");
+  summary.replace(summary.find("\"steps\": 2"), 10, "\"steps\": 1");
+  sweep.dir.write("sweep/" + name + "/summary.json", summary);
+  EXPECT_EQ(sweep.run({"seed=1"}), 0);
+  EXPECT_NE(sweep.text(name + "/summary.json").find("\"steps\": 2"), std::string::npos);
+
+  std::string config = sweep.text(name + "/config.toml");
+  config.replace(config.find("\nlr = 0.1\n"), 10, "\nlr = 0.7\n");
+  sweep.dir.write("sweep/" + name + "/config.toml", config);
+  EXPECT_EQ(sweep.run({"seed=1", "optimizer.lr=0.7"}), 1) << "nothing was trained with this rate";
+  EXPECT_EQ(sweep.lines("sweep.csv"), 1) << sweep.text("sweep.csv");
+  EXPECT_NE(sweep.text(name + ".log").find("of another configuration than config.toml"),
+            std::string::npos)
+      << sweep.text(name + ".log");
+}
+
+TEST(RunSweep, LeavesTheTablesOfOthersAlone) {
+  const TestSweep sweep;
+  sweep.dir.write("sweep/sweep.md", "# my notes");
+  const std::string error = error_of([&] { sweep.run({"seed=1"}); });
+  EXPECT_NE(error.find("sweep.md is there, and no sweep or table wrote it"), std::string::npos)
+      << error;
+  EXPECT_EQ(sweep.text("sweep.md"), "# my notes");
+  EXPECT_FALSE(fs::exists(sweep.out + "/runs.lock"));
 }
 
 TEST(RunSweep, RefusesADirectoryThatAnotherOneWorksIn) {

@@ -72,7 +72,7 @@ TEST(TableText, OfOneWorkerHasNoReduction) {
 TEST(TableFigures, ADivergedRunIsNoScore) {
   TableResult failed = result(2, 1, 0.0);
   failed.run.summary.reset();
-  failed.run.diverged = true;
+  failed.run.diverged = "step 7: the loss was not finite in 5 steps in a row";
   const std::vector<TableResult> results = {result(0, 1, 0.9), failed, result(2, 2, std::nan(""))};
   const RowFigures wild = figures_of(kTable, kScale, results)[2];
   EXPECT_EQ(wild.runs, 2u);
@@ -80,6 +80,19 @@ TEST(TableFigures, ADivergedRunIsNoScore) {
   EXPECT_FALSE(wild.score);
   EXPECT_FALSE(wild.change);
   EXPECT_TRUE(std::isinf(wild.hours_to_target[0]));
+}
+
+TEST(TableFigures, ARunWhoseLossIsNotFiniteIsNoScoreWhateverItsAccuracyIs) {
+  TableResult lost = result(1, 2, 0.99, 1.0);
+  lost.run.diverged = lost.run.summary->diverged = "the loss of the last 3 steps was not finite";
+  const std::vector<TableResult> results = {result(0, 1, 0.9), result(0, 2, 0.9), result(1, 1, 0.8),
+                                            lost};
+  const RowFigures row = figures_of(kTable, kScale, results)[1];
+  EXPECT_EQ(row.diverged, 1u);
+  EXPECT_NEAR(row.score->mean, 80.0, 1e-9);
+  EXPECT_EQ(row.change->values, 1u);
+  EXPECT_EQ(row.bytes_sent, 1000.0);
+  EXPECT_TRUE(std::isinf(row.hours_to_target[0]));
 }
 
 TEST(TableFigures, ModelALinkBesideCompute) {

@@ -17,6 +17,7 @@
 #include "core/io/config.h"
 #include "core/io/input_file.h"
 #include "core/io/json.h"
+#include "core/io/toml_limits.h"
 
 namespace wisp {
 namespace {

@@ -203,8 +203,10 @@ int64_t EliasWire::capacity(const UnitSpec& spec) const {
   const int64_t bytes = sum_of_slices(spec, [&](int64_t numel) {
     return numel / run() * chunk_bytes(run()) + chunk_bytes(numel % run());
   });
-  WISP_CHECK(bytes <= UINT32_MAX, "elias wire: a unit of ", spec.numel,
-             " elements may need more than 4 GiB; use smaller buckets");
+  WISP_CHECK(bytes <= UINT32_MAX, "elias wire: a unit of ", spec.numel, " elements may need ",
+             bytes, " bytes, whose ends have 32 bits: at most ", UINT32_MAX,
+             " fit; use a smaller compression.encode_bytes or bucket_bytes, or send a parameter of "
+             "this size dense, by a rule of compression.policy");
   return 4 * chunks(spec) + bytes;
 }
 

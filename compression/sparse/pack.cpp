@@ -173,6 +173,22 @@ struct WriteSigns {
   }
 };
 
+/// Throws Error if positions in a field, or in the arenas, do not fit into 32 bits.
+void check_positions(const UnitSpec& spec) {
+  int64_t end = 0;
+  for (const Field& field : spec.fields) {
+    end = std::max(end, field.numel);
+    for (const Slice& slice : field.slices) end = std::max(end, slice.offset + slice.numel);
+  }
+  WISP_CHECK(end <= UINT32_MAX, "sparse wire: a unit of ", spec.numel, " elements ends at element ",
+             end,
+             " of the model, and positions have 32 bits: at "
+             "most ",
+             UINT32_MAX,
+             " can be numbered; send its parameters dense, by a rule of "
+             "compression.policy");
+}
+
 }  // namespace
 
 const IndexFormat& SparseWire::index(const UnitSpec& spec, const Room& room) const {
@@ -180,6 +196,7 @@ const IndexFormat& SparseWire::index(const UnitSpec& spec, const Room& room) con
 }
 
 int64_t SparseWire::capacity(const UnitSpec& spec, const Room& room) const {
+  check_positions(spec);
   const IndexFormat& format = index(spec, room);
   const Room entries = with_escapes(format, room);
   return layout_of(values_, format, spec).indices(entries.of(spec)) +

@@ -16,7 +16,7 @@ class SparseWire {
  public:
   constexpr SparseWire(WireFormat values, Indices indices) : values_(values), indices_(indices) {}
 
-  /// The most bytes of a payload.
+  /// The most bytes of a payload. Throws Error if a position does not fit into 32 bits.
   int64_t capacity(const UnitSpec& spec, const Room& room) const;
   /// Bytes of scratch for pack, and for unpack until the last use of its list; 8-byte aligned.
   int64_t scratch_bytes(const UnitSpec& spec, const Room& room) const;

@@ -6,6 +6,7 @@
 #include "core/loops/parallel.h"
 #include "distributed/bench/stream_time.h"
 #include "distributed/communicator/device_moves.h"
+#include "distributed/exchange/cut.h"
 #include "distributed/exchange/exchange_scheduler.h"
 #include "distributed/exchange/message_traffic.h"
 
@@ -36,6 +37,8 @@ Rehearsal::Rehearsal(int workers, std::vector<Field> fields, const Make& make, b
     numel += field.numel;
     arena = std::max(arena, field.slices.back().offset + field.slices.back().numel);
   }
+  WISP_CHECK(numel <= kMostUnitElements, "a rehearsal of ", numel, " elements, expected at most ",
+             kMostUnitElements);
   for (int rank = 0; rank < workers; ++rank) {
     Worker& worker = workers_.emplace_back();
     worker.compressor = make();

@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/narrow.h"
 #include "distributed/communicator/mail.h"
 
 namespace wisp {
@@ -69,8 +70,8 @@ int64_t MpiMessages::piece_bytes(int peer) const {
 }
 
 void MpiMessages::start_send(int peer, const void* data, int64_t bytes) {
-  mpi_check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, in_run(peer), tag_, comm_,
-                      &outgoing_[index(peer)].sends.emplace_back()),
+  mpi_check(MPI_Isend(data, narrow<int>(bytes, "bytes of a piece"), MPI_BYTE, in_run(peer), tag_,
+                      comm_, &outgoing_[index(peer)].sends.emplace_back()),
             "MPI_Isend");
 }
 
@@ -123,6 +124,8 @@ bool MpiMessages::hear() {
   if (!found) return false;
   mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
   const int peer = from_run(status.MPI_SOURCE);
+  WISP_CHECK(bytes != MPI_UNDEFINED, "rank ", in_run(peer),
+             " sent more than 2 GiB in one piece; do all ranks run the same program?");
   if (++known_ == others()) all_came_us_ = now_us();
   int64_t announced = 0;
   static_assert(sizeof announced < Mail::kLeastBytes);  // so that no short message is taken for it
@@ -146,8 +149,8 @@ void MpiMessages::receive_pieces(int peer, int64_t bytes) {
   std::byte* const memory = incoming.make_room(bytes);
   const int64_t most = piece_bytes(peer);
   for (int64_t at = 0; at < bytes; at += most)
-    mpi_check(MPI_Irecv(memory + at, static_cast<int>(std::min(most, bytes - at)), MPI_BYTE,
-                        in_run(peer), tag_, comm_, &incoming.pieces.emplace_back()),
+    mpi_check(MPI_Irecv(memory + at, narrow<int>(std::min(most, bytes - at), "bytes of a piece"),
+                        MPI_BYTE, in_run(peer), tag_, comm_, &incoming.pieces.emplace_back()),
               "MPI_Irecv");
 }
 

@@ -41,6 +41,13 @@ void extend(Field& field, const Segment& segment, bool decays) {
 void add(CutUnit& unit, const Segment& segment, const CutMethod& method) {
   unit.segments.push_back(segment.id);
   unit.numel += segment.numel;
+  WISP_CHECK(unit.numel <= kMostUnitElements, "parameter ", segment.name, " of ", segment.numel,
+             " elements: a method encodes at most ", kMostUnitElements, " elements at once, ",
+             unit.segments.size() == 1
+                 ? "so send it dense, by a rule of compression.policy"
+                 : concat("with the parameters before it these would be ", unit.numel,
+                          "; use a smaller compression.encode_bytes or bucket_bytes, or "
+                          "compression.scope = \"layer\""));
   if (method.scope == Scope::layer || unit.fields.empty()) {
     unit.fields.push_back(field_of(segment));
   } else {

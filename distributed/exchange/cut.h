@@ -20,6 +20,9 @@ struct BucketOptions {
                               // per unit; -1: half a bucket, at most 1 MiB, on a GPU a whole one
 };
 
+/// The most elements of a unit: codes, positions and random numbers count them in 32 bits.
+constexpr int64_t kMostUnitElements = UINT32_MAX;
+
 /// Segments of one method that are encoded together.
 struct CutUnit {
   int method = 0;             // index into the methods
@@ -67,7 +70,7 @@ Field field_of(const Segment& segment);
 /// With Scope::bucket a unit is one field.
 /// With Scope::model it is one field over all buckets, exchanged with the last. `device`, the
 /// gradients' device, determines sizes that `options` leaves open: on a GPU each unit costs
-/// launches, however small it is.
+/// launches, however small it is. Throws Error for a unit of more than kMostUnitElements.
 Cut make_cut(std::span<const Segment> segments, int64_t element_bytes,
              std::span<const int> method_of, std::span<const CutMethod> methods,
              BucketOptions options, Device device);

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/base/narrow.h"
 #include "distributed/communicator/collective.h"
 #include "distributed/exchange/message_traffic.h"
 #include "distributed/exchange/wire_header.h"
@@ -144,7 +145,8 @@ PendingPtr SlotWire::next_phase() {
 PendingPtr SlotWire::start_sizes() {
   auto& [told, heard, out, in] = sizes_;
   told.clear();
-  for (const Bytes& payload : open_.offered) told.push_back(static_cast<uint32_t>(payload.bytes));
+  for (const Bytes& payload : open_.offered)
+    told.push_back(narrow<uint32_t>(payload.bytes, "bytes of a variable message"));
   heard.assign(open_.sources.size() * units(), 0);
   out.clear();
   for (size_t at = 0; at < told.size(); at += units()) out.push_back(as_bytes(&told[at], units()));

@@ -167,6 +167,29 @@ TEST(Cut, RefusesAFieldThatMixesDecayAndNoneIfItsMethodDecays) {
   EXPECT_NE(error.find("s1"), std::string::npos) << error;
 }
 
+/// Sizes beyond 32 bits are refused where a method encodes them, and dense segments have any size.
+TEST(Cut, RefusesAUnitWhoseElementsCannotBeNumbered) {
+  constexpr int64_t kMost = (int64_t{1} << 32) - 1, kHalf = int64_t{1} << 31;
+  EXPECT_EQ(cut_of(segments_of({kMost}), {Scope::layer}, {}).units[0].numel, kMost);
+  const std::string alone = error_of([&] {
+    cut_of(segments_of({8, kMost + 1}), {Scope::layer}, {});
+  });
+  EXPECT_EQ(alone,
+            "parameter s1 of 4294967296 elements: a method encodes at most 4294967295 elements at "
+            "once, so send it dense, by a rule of compression.policy");
+  const auto two = segments_of({kHalf, kHalf});
+  EXPECT_EQ(cut_of(two, {Scope::layer}, {}).units.size(), 2u);
+  const BucketOptions large{.bucket_bytes = 32 * kHalf, .encode_bytes = 32 * kHalf};
+  for (const std::string& together : {error_of([&] { cut_of(two, {Scope::model}, {}); }),
+                                      error_of([&] { cut_of(two, {Scope::bucket}, large); }),
+                                      error_of([&] { cut_of(two, {Scope::layer}, large); })}) {
+    EXPECT_NE(together.find("parameter s1"), std::string::npos) << together;
+    EXPECT_NE(together.find("compression.encode_bytes or bucket_bytes"), std::string::npos)
+        << together;
+  }
+  EXPECT_EQ(dense_cut(segments_of({16 * kMost, 16 * kMost}), {}).buckets.size(), 2u);
+}
+
 TEST(Cut, RefusesAModelWithoutParameters) { EXPECT_THROW(dense_cut({}, {}), Error); }
 
 TEST(Cut, HashTellsNamesMethodsAndBordersApart) {

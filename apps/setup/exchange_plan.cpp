@@ -99,10 +99,6 @@ class Planner {
   double sent(const std::vector<Message>& messages) const {
     return bytes_on_wire(messages, options_.workers) * (neighbours() ? neighbours()->degree : 1);
   }
-  bool sends_too_much(const std::vector<Message>& messages, const UnitSpec& spec) const {
-    if (neighbours()) return sends_more_than_exact(messages.front(), spec);
-    return sends_more_than_dense(messages, spec.numel * element_bytes_, options_.workers);
-  }
 
   /// Bytes of a unit that is not compressed.
   double plain(const CutUnit& unit) const {
@@ -110,17 +106,34 @@ class Planner {
     return sent({{.kind = Collective::neighbours, .bytes = unit.numel * element_bytes_}});
   }
 
-  /// The path of a unit in a step. A unit of gossip is never dense, but may be exact.
-  UnitPath path_of(const CutUnit& unit, const StepInfo& info, bool engaged,
-                   std::vector<Message>& messages) const {
+  /// The messages that a unit sends in a step if it is compressed.
+  std::vector<Message> messages_of(const CutUnit& unit, const StepInfo& info) const {
+    std::vector<Message> messages;
+    plan(unit, info, true, messages);
+    return messages;
+  }
+  UnitPath plan(const CutUnit& unit, const StepInfo& info, bool engaged,
+                std::vector<Message>& messages) const {
     const Compressor& compressor = compressor_of(unit.method);
-    const int64_t raw = unit.numel * element_bytes_;
-    const UnitPath path = plan_unit(compressor, compressor.traits(), unit.spec(), raw, info,
-                                    engaged, options_.guard && !neighbours(), messages);
+    return plan_unit(compressor, compressor.traits(), unit.spec(), unit.numel * element_bytes_,
+                     info, engaged, options_.guard && !neighbours(), messages);
+  }
+  /// Whether a unit that may be compressed would send more than plain, in the mean of a period.
+  bool sends_too_much(const CutUnit& unit, const StepInfo& info) const {
+    if (neighbours()) return sends_more_than_exact(messages_of(unit, info).front(), unit.spec());
+    return is_more_than_dense(mean_bytes(compressor_of(unit.method), unit.spec(), info),
+                              unit.numel * element_bytes_, options_.workers);
+  }
+
+  /// The path of a unit in the steps of a phase. A unit of gossip is never dense, but may be exact.
+  UnitPath path_of(const CutUnit& unit, const StepInfo& info) const {
+    std::vector<Message> messages;
+    const UnitPath path = plan(unit, info, false, messages);
     if (!neighbours()) return path;
-    if (methods_.ratio && info.ratio >= 1.0 && messages.front().bytes == raw)
+    if (methods_.ratio && info.ratio >= 1.0 &&
+        messages.front().bytes == unit.numel * element_bytes_)
       return UnitPath::warm_up;
-    const bool refused = options_.guard && sends_too_much(messages, unit.spec());
+    const bool refused = options_.guard && sends_too_much(unit, info);
     return refused ? UnitPath::more_than_dense : UnitPath::compressed;
   }
 
@@ -129,22 +142,21 @@ class Planner {
     UnitPath path = UnitPath::compressed;
     double bytes = 0.0, bytes_compressed = 0.0;  // means
     std::vector<double> by_step;                 // `bytes` is their mean
-    bool sends_too_much = true;                  // in each step; a unit once compressed stays so
+    std::vector<Message> messages;               // messages of the last step, if it is compressed
+    bool sends_too_much = false;
   };
-  PeriodPlan plan_period(const CutUnit& unit, size_t phase, std::vector<Message>& messages) const {
+  PeriodPlan plan_period(const CutUnit& unit, size_t phase) const {
     PeriodPlan plan;
+    plan.path = path_of(unit, info_of(phase, 0));
     const int64_t period = compressor_of(unit.method).period();
-    bool engaged = false;
-    for (int64_t step = 0; step < period && !engaged; ++step)
-      engaged = path_of(unit, info_of(phase, step), false, messages) == UnitPath::compressed;
     for (int64_t step = 0; step < period; ++step) {
-      plan.path = path_of(unit, info_of(phase, step), engaged, messages);
-      const double compressed = sent(messages);
+      plan.messages = messages_of(unit, info_of(phase, step));
+      const double compressed = sent(plan.messages);
       plan.by_step.push_back(plan.path == UnitPath::compressed ? compressed : plain(unit));
       plan.bytes_compressed += compressed / static_cast<double>(period);
       plan.bytes += plan.by_step.back() / static_cast<double>(period);
-      plan.sends_too_much = plan.sends_too_much && sends_too_much(messages, unit.spec());
     }
+    plan.sends_too_much = plan.path != UnitPath::warm_up && sends_too_much(unit, info_of(phase, 0));
     return plan;
   }
 
@@ -187,41 +199,54 @@ class Planner {
       std::vector<std::string> names;
     };
     std::map<int, Refused> refused;  // by method
-    std::vector<Message> messages;
     std::vector<double> by_step = {phase.bytes_sent};
     for (size_t i = 0; i < cut_.units.size(); ++i) {
       const CutUnit& unit = cut_.units[i];
-      const auto [path, bytes, alone, of_unit, refused_always] = plan_period(unit, index, messages);
-      add_steps(by_step, of_unit);
+      const PeriodPlan plan = plan_period(unit, index);
+      add_steps(by_step, plan.by_step);
       for (double& step : by_step) step -= plain(unit.numel);
-      phase.warm_up += path == UnitPath::warm_up;
-      phase.more_than_dense += path == UnitPath::more_than_dense;
-      phase.bytes_sent += bytes - plain(unit.numel);
-      if (refused_always) {
+      phase.warm_up += plan.path == UnitPath::warm_up;
+      phase.more_than_dense += plan.path == UnitPath::more_than_dense;
+      phase.bytes_sent += plan.bytes - plain(unit.numel);
+      if (plan.sends_too_much) {
         Refused& of_method = refused[unit.method];
-        of_method.sent += alone;
+        of_method.sent += plan.bytes_compressed;
         of_method.dense += plain(unit);
         for (const int id : unit.segments) of_method.names.push_back(layer(id).name);
       }
       if (!last) continue;
-      describe(static_cast<int>(i), path, messages);
-      method_bytes_[unit.method] += bytes;
+      describe(static_cast<int>(i), plan.path, plan.messages);
+      method_bytes_[unit.method] += plan.bytes;
     }
+    const std::string when = fmt::format(
+        "{}, {}",
+        methods_.phases.size() == 1 ? "all epochs"
+        : last                      ? fmt::format("from epoch {:.4g} on", phase.epoch)
+               : fmt::format("epochs {:.4g} to {:.4g}", phase.epoch, methods_.phases[index + 1]),
+        methods_.ratio ? fmt::format("ratio {:.4g}", phase.ratio)
+                       : fmt::format("{} workers", options_.workers));
     for (const auto& [method, of_method] : refused) {
       exchange_.remarks.push_back(fmt::format(
-          "{}, {}: {} would send {:.0f} bytes a step and worker, {} {:.0f}; {}: {}",
-          methods_.phases.size() == 1 ? "all epochs"
-          : last                      ? fmt::format("from epoch {:.4g} on", phase.epoch)
-                 : fmt::format("epochs {:.4g} to {:.4g}", phase.epoch, methods_.phases[index + 1]),
-          methods_.ratio ? fmt::format("ratio {:.4g}", phase.ratio)
-                         : fmt::format("{} workers", options_.workers),
-          name_of(method), of_method.sent, plain_word(), of_method.dense,
+          "{}: {} would send {:.0f} bytes a step and worker{}, {} {:.0f}; {}: {}", when,
+          name_of(method), of_method.sent, compressor_of(method).period() > 1 ? " on average" : "",
+          plain_word(), of_method.dense,
           options_.guard ? fmt::format("these layers go {}", plain_word())
                          : "compression.guard is off, these layers send it",
           some_of(of_method.names)));
     }
     phase.bytes_most = std::ranges::max(by_step) * static_cast<double>(exchange_.period);
+    remark_on_peak(phase, when);
     exchange_.phases.push_back(phase);
+  }
+
+  /// Adds a remark if only single steps send more than dense.
+  void remark_on_peak(const PhasePlan& phase, const std::string& when) {
+    const double dense = phase.bytes_dense + 0.5;  // sums are rounded
+    if (phase.bytes_most <= dense || phase.bytes_sent > dense) return;
+    exchange_.remarks.push_back(fmt::format(
+        "{}: single steps of {} send up to {:.0f} bytes a worker, more than dense, {:.0f}; on "
+        "average a step sends {:.0f}",
+        when, methods_.names, phase.bytes_most, phase.bytes_dense, phase.bytes_sent));
   }
 
   /// Fills in the layers of a unit, for the last phase.

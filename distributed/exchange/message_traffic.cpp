@@ -75,10 +75,9 @@ double bytes_on_wire(std::span<const Message> messages, int workers) {
   return sent;
 }
 
-bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers) {
+bool is_more_than_dense(double bytes, int64_t raw_bytes, int workers) {
   return workers > 1 &&
-         bytes_on_wire(messages, workers) >
-             bytes_on_wire(Collective::all_reduce, static_cast<double>(raw_bytes), workers);
+         bytes > bytes_on_wire(Collective::all_reduce, static_cast<double>(raw_bytes), workers);
 }
 
 }  // namespace wisp

@@ -31,8 +31,9 @@ double bytes_on_wire(Collective kind, double bytes, int workers);
 /// Bytes that a rank sends for its messages, including sizes and headers.
 double bytes_on_wire(std::span<const Message> messages, int workers);
 
-/// The guard against compression that costs more than it saves: whether these messages, each with
-/// its own size and header, send more than a dense all-reduce of `raw_bytes`.
-bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers);
+/// The guard against compression that costs more than it saves: whether `bytes`, which a rank sends
+/// for messages with their sizes and headers, are more than a dense all-reduce of `raw_bytes`
+/// sends.
+bool is_more_than_dense(double bytes, int64_t raw_bytes, int workers);
 
 }  // namespace wisp

@@ -23,21 +23,30 @@ uint64_t hash_sizes(std::span<const UnitRounds> units, int64_t piece_bytes, uint
 std::vector<Message> messages_of(const Compressor& compressor, const UnitSpec& spec,
                                  const StepInfo& info) {
   std::vector<Message> messages;
-  for (int round = 0; round < compressor.rounds(spec, info); ++round)
-    messages.push_back(compressor.message(spec, info, round));
+  for (int round = 0; round < compressor.rounds(spec, info); ++round) {
+    const Message& message = messages.emplace_back(compressor.message(spec, info, round));
+    WISP_CHECK(!message.variable || message.bytes <= UINT32_MAX, "a unit of ", spec.numel,
+               " elements may send ", message.bytes,
+               " bytes in a message of variable size, whose "
+               "size is told in 32 bits: at most ",
+               UINT32_MAX,
+               "; use a smaller "
+               "compression.encode_bytes or bucket_bytes, or send a parameter of this size dense, "
+               "by a rule of compression.policy");
+  }
   return messages;
 }
 
-/// Decides by the messages of rank 0, which sends most, so that all ranks decide alike.
-bool sends_more_than_dense(const Compressor& compressor, const UnitSpec& spec, int64_t raw_bytes,
-                           StepInfo info, std::span<const Message> own) {
-  const bool pairs = std::ranges::count(own, Collective::pair, &Message::kind) > 0;
-  if (!pairs) return sends_more_than_dense(own, raw_bytes, info.ranks);
-  info.rank = 0;
-  return sends_more_than_dense(messages_of(compressor, spec, info), raw_bytes, info.ranks);
-}
-
 }  // namespace
+
+double mean_bytes(const Compressor& compressor, const UnitSpec& spec, StepInfo info) {
+  info.rank = 0;
+  const int64_t period = compressor.period();
+  double bytes = 0.0;
+  for (int64_t step = 0; step < period; ++step, ++info.step, ++info.applied)
+    bytes += bytes_on_wire(messages_of(compressor, spec, info), info.ranks);
+  return bytes / static_cast<double>(period);
+}
 
 UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const UnitSpec& spec,
                    int64_t raw_bytes, const StepInfo& info, bool engaged, bool guard,
@@ -46,8 +55,8 @@ UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const Uni
   const bool warm = compressor.started(info) && (!traits.sparse || info.ratio < 1.0);
   if (!engaged && !warm) return UnitPath::warm_up;
   messages = messages_of(compressor, spec, info);
-  const bool dense =
-      !engaged && guard && sends_more_than_dense(compressor, spec, raw_bytes, info, messages);
+  const bool dense = !engaged && guard &&
+                     is_more_than_dense(mean_bytes(compressor, spec, info), raw_bytes, info.ranks);
   return dense ? UnitPath::more_than_dense : UnitPath::compressed;
 }
 

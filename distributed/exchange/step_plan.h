@@ -14,8 +14,13 @@ namespace wisp {
 /// The path of a unit in a step: compressed, or the reason why it is dense.
 enum class UnitPath { compressed, warm_up, more_than_dense };
 
+/// Bytes that rank 0, which sends most, sends for a unit at the ratio of `info`: the mean over the
+/// period of its method that begins with the step of `info`. All ranks get the same number.
+double mean_bytes(const Compressor& compressor, const UnitSpec& spec, StepInfo info);
+
 /// Plans a unit of `raw_bytes` for the step of `info`. The unit is dense until its method starts,
-/// while a sparse method's ratio is 1 or, with `guard`, while it would send more than dense. A unit
+/// while a sparse method's ratio is 1 or, with `guard`, while its mean_bytes() would be more than a
+/// dense all-reduce sends. Single steps of a period may send more. A unit
 /// that is `engaged` by this number of workers stays compressed, because its compressor owns the
 /// momentum, which differs by rank. Fills `messages` with the messages that the compressed unit
 /// sends or would send; empty during warm-up.

@@ -7,7 +7,10 @@
 #include "apps/lab/exchange_table.h"
 #include "apps/setup/exchange_plan.h"
 #include "core/random.h"
+#include "distributed/exchange/step_plan.h"
 #include "distributed/synchronizer_recipe.h"
+#include "tests/support/error_of.h"
+#include "tests/support/exchange_plans.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/tiny_run.h"
 #include "tests/support/unit_rig.h"
@@ -64,15 +67,16 @@ class PlannedBytes : public testing::TestWithParam<std::string> {
                     Scope::layer});
     return made;
   }
-  static ExchangePlan plan(int workers, std::span<const Segment> segments) {
+  static ExchangePlan plan(int workers, std::span<const Segment> segments, double ratio = kRatio,
+                           bool guard = false) {
     Methods planned;
     planned.methods = methods(workers);
     planned.names = GetParam();
     planned.method_of.assign(segments.size(), 0);
-    planned.ratio = [](double) { return kRatio; };
+    planned.ratio = [ratio](double) { return ratio; };
     TrainOptions options;
     options.workers = workers;
-    options.guard = false;
+    options.guard = guard;
     options.buckets.bucket_bytes = 1024;
     return plan_exchange(planned, options, segments);
   }
@@ -100,6 +104,96 @@ TEST_P(PlannedBytes, AreNotExceededInAnyStep) {
       }
       EXPECT_GT(seen, 0.0);
     });
+  }
+}
+
+/// With the guard, the mean over a period is at most dense, and all ranks decide alike in all steps
+/// of the period: as the plan says.
+TEST_P(PlannedBytes, AreWithTheGuardAtMostDenseInTheMean) {
+  const std::vector<Segment> segments =
+      segments_of({{.name = "large", .shape = {40, 60}}, {.name = "small", .shape = {9, 7}}});
+  for (const int workers : {1, 2, 3, 4, 8, 16, 64}) {
+    for (const double ratio : {0.001, 0.05, 0.1, 0.25, 0.3, 0.32, 0.34, 0.5, 0.9}) {
+      SCOPED_TRACE(concat(workers, " workers, ratio ", ratio));
+      const ExchangePlan planned = plan(workers, segments, ratio, true);
+      const PhasePlan& phase = planned.phases.back();
+      EXPECT_LE(phase.bytes_sent, phase.bytes_dense + 1e-6);
+      EXPECT_EQ(remarks_on(planned, {"single steps"}), phase.bytes_most > phase.bytes_dense + 0.5);
+      const auto compressor = std::move(methods(workers)[0].compressor);
+      ASSERT_NE(planned.layers[0].unit, planned.layers[1].unit);
+      for (const Segment& segment : segments) {
+        const std::vector<Field> fields = {field_of(segment)};
+        const UnitSpec spec{fields, segment.numel};
+        std::vector<Message> messages;
+        for (int64_t step = 2; step < 3 + compressor->period(); ++step) {
+          for (const int rank : {0, workers / 2, workers - 1}) {
+            const StepInfo info{.step = step,
+                                .applied = step,
+                                .rank = rank,
+                                .ranks = workers,
+                                .summands = workers,
+                                .ratio = ratio};
+            if (!compressor->started(info)) continue;
+            EXPECT_EQ(plan_unit(*compressor, compressor->traits(), spec, 4 * segment.numel, info,
+                                false, true, messages),
+                      planned.layers[static_cast<size_t>(segment.id)].path)
+                << segment.name << ", step " << step << ", rank " << rank;
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Every size is told as it is, or refused before anything is allocated.
+TEST_P(PlannedBytes, OfHugeParametersAreRightOrRefused) {
+  constexpr int64_t kMost = (int64_t{1} << 32) - 1;  // elements, and bytes of a told size
+  for (const int64_t rows : {1 << 14, 1 << 15, (1 << 16) - 1, 1 << 16, 1 << 20}) {
+    for (const double ratio : {0.001, 0.9}) {
+      SCOPED_TRACE(concat(rows, " rows, ratio ", ratio));
+      const std::vector<Segment> segments =
+          segments_of({{.name = "huge", .shape = {rows, 1 << 16}}});
+      const int64_t numel = segments[0].numel;
+      double planned = 0.0;
+      const std::string error =
+          error_of([&] { planned = plan(2, segments, ratio).phases.back().bytes_sent; });
+      if (error != "no error") {
+        EXPECT_NE(error.find("compression.policy"), std::string::npos) << error;
+        EXPECT_NE(error.find(std::to_string(numel)), std::string::npos) << error;
+        continue;
+      }
+      EXPECT_LE(numel, kMost);
+      const auto compressor = std::move(methods(2)[0].compressor);
+      const std::vector<Field> fields = {field_of(segments[0])};
+      const UnitSpec spec{fields, numel};
+      StepInfo info{.step = 2, .applied = 2, .ranks = 2, .summands = 2, .ratio = ratio};
+      for (int round = 0; round < compressor->rounds(spec, info); ++round) {
+        const Message message = compressor->message(spec, info, round);
+        EXPECT_GE(message.bytes, 0);
+        EXPECT_TRUE(!message.variable || message.bytes <= kMost) << message.bytes;
+      }
+      EXPECT_GE(planned, 0.0);
+      if (GetParam() == "fp16") {
+        EXPECT_EQ(planned, 2.0 * static_cast<double>(numel));
+      }
+    }
+  }
+}
+
+/// Sparse lists number the elements of the model's arenas, too.
+TEST(PlannedSizes, OfASparseMethodKnowThePlaceInTheModel) {
+  const int64_t most = (int64_t{1} << 32) - 1;
+  const StepInfo info{.ranks = 2, .summands = 2, .ratio = 0.01};
+  for (const char* method : {"topk", "threshold", "dgc", "gtopk", "oktopk"}) {
+    const auto bytes_at = [&](int64_t end) {
+      const std::vector<Field> fields = {{.slices = {{end - 100, 100}}, .numel = 100}};
+      const auto compressor = make_method(method, "", {.workers = 2, .momentum = 0.9});
+      return compressor->message({fields, 100}, info, compressor->rounds({fields, 100}, info) - 1)
+          .bytes;
+    };
+    EXPECT_EQ(bytes_at(most), bytes_at(100)) << method;
+    const std::string error = error_of([&] { bytes_at(most + 1); });
+    EXPECT_NE(error.find("ends at element 4294967296 of the model"), std::string::npos) << error;
   }
 }
 

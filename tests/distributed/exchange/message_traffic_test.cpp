@@ -71,18 +71,19 @@ TEST(Message, IsOneOutletForEachRankInAnAllToAllOnly) {
 }
 
 TEST(Message, IsComparedWithADenseAllReduce) {
-  const Message gather{.kind = Collective::all_gather, .bytes = 100};
-  const Message reduce{.kind = Collective::all_reduce, .bytes = 400};
-  EXPECT_FALSE(sends_more_than_dense({&reduce, 1}, 400, 4));
+  const auto is_more = [](const Message& message, int64_t raw_bytes, int workers) {
+    return is_more_than_dense(bytes_on_wire({&message, 1}, workers), raw_bytes, workers);
+  };
+  EXPECT_FALSE(is_more({.kind = Collective::all_reduce, .bytes = 400}, 400, 4));
   // 4 workers with 400 raw bytes send 600 dense, or 3 (b + 16) in a gather of b bytes and a header
-  EXPECT_FALSE(sends_more_than_dense({&gather, 1}, 400, 4));
+  EXPECT_FALSE(is_more({.kind = Collective::all_gather, .bytes = 100}, 400, 4));
   Message larger{.kind = Collective::all_gather, .bytes = 185};
-  EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));
+  EXPECT_TRUE(is_more(larger, 400, 4));
   larger.bytes = 184;
-  EXPECT_FALSE(sends_more_than_dense({&larger, 1}, 400, 4));
+  EXPECT_FALSE(is_more(larger, 400, 4));
   larger.variable = true;  // adds the gather of the sizes
-  EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));
-  EXPECT_FALSE(sends_more_than_dense({&larger, 1}, 4, 1));  // a world of one sends nothing
+  EXPECT_TRUE(is_more(larger, 400, 4));
+  EXPECT_FALSE(is_more(larger, 4, 1));  // a world of one sends nothing
 }
 
 }  // namespace

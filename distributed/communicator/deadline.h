@@ -32,6 +32,8 @@ class Deadline {
     looked_us_ = at_us;
     return left_us_ <= 0.0;
   }
+  /// Whether a quarter of the time or more is up.
+  bool is_long() const { return left_us_ <= 0.75 * kStrides * stride_us_; }
   /// The latest time for the next look, on the clock of now_us().
   double next_us() const { return looked_us_ + std::min(left_us_, stride_us_); }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "distributed/communicator/absent_ranks.h"
 #include "distributed/communicator/deadline.h"
 #include "distributed/communicator/host_communicator.h"
 #include "distributed/communicator/mail.h"
@@ -48,6 +49,7 @@ class MpiCommunicator final : public HostCommunicator {
   }
   ~MpiCommunicator() override {
     const std::lock_guard lock(mutex_);
+    peers_.forget(this);
     if (mail_) process_.unfinished.push_back(std::move(messages_));
   }
 
@@ -72,7 +74,8 @@ class MpiCommunicator final : public HostCommunicator {
   bool accepts(int peer);
   Transfer finish();
   void look_after_peers();
-  std::string missing() const;
+  struct Missing;
+  Missing missing() const;
   bool failed() const { return !peers_.failure().empty(); }
 
   MpiProcess& process_;
@@ -146,23 +149,46 @@ void MpiCommunicator::start_round() {
   messages_->send_more();
 }
 
+/// The ranks of the run for which a collective waits, and why.
+struct MpiCommunicator::Missing {
+  enum class Why { absent, slow, behind };
+  std::vector<int> ranks;
+  Why why = Why::absent;
+
+  /// The words for `last`, which keep the ranks from coming, or the ranks themselves.
+  std::string words(const std::vector<int>& last) const {
+    if (why == Why::absent || last != ranks) return absent_words(last);
+    return why == Why::slow ? "data of " + names_of(ranks)
+                            : names_of(ranks) + " to take this rank's data";
+  }
+};
+
 /// Progresses without waiting; fails a rank that is late. Returns whether wait() would not block.
 bool MpiCommunicator::look() {
   peers_.hear();
   bool moved = false;
   while (!failed() && mail_ && advance()) moved = true;
   looked_us_ = now_us();
-  if (failed() || round_ == mail_->rounds()) return true;
+  if (failed()) return true;
+  if (round_ == mail_->rounds()) {
+    if (peers_.said_to_wait(this)) peers_.wait_for(this, {});
+    return true;
+  }
   look_after_peers();
   if (moved) {
     pause_us_ = kShortestPauseUs;
     deadline_.restart(looked_us_);
   } else {
     pause_us_ = std::min(kLongestPauseUs, pause_us_ * kPauseGrowth);
-    if (deadline_.passed(looked_us_))
-      peers_.fail(roster_.in_run(), concat(mail_->label().str(), ": waited ", process_.timeout_s,
-                                           " s for ", missing()));
+    if (deadline_.passed(looked_us_)) {
+      const Missing missing = this->missing();
+      peers_.fail(roster_.in_run(),
+                  concat(mail_->label().str(), ": waited ", process_.timeout_s, " s for ",
+                         missing.words(peers_.last_awaited(missing.ranks))));
+    }
   }
+  if (!failed() && (deadline_.is_long() || peers_.said_to_wait(this) || peers_.is_awaited()))
+    peers_.wait_for(this, missing().ranks);
   return failed();
 }
 
@@ -208,22 +234,20 @@ Transfer MpiCommunicator::finish() {
   return {traffic.sent, traffic.received, begin_us_, end_us_};
 }
 
-/// The ranks for which the collective waits.
-std::string MpiCommunicator::missing() const {
-  std::string absent, slow, behind;
-  int absentees = 0;
+MpiCommunicator::Missing MpiCommunicator::missing() const {
+  std::vector<int> absent, slow, behind;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
     const bool here = messages_->is_here(peer);
     if (here && messages_->is_sent(peer)) continue;
-    std::string& list = here ? behind : messages_->has_come(peer) || round_ > 0 ? slow : absent;
-    list += concat(list.empty() ? "rank " : ", rank ", roster_.ranks[static_cast<size_t>(peer)]);
-    absentees += &list == &absent;
+    std::vector<int>& list = here                                      ? behind
+                             : messages_->has_come(peer) || round_ > 0 ? slow
+                                                                       : absent;
+    list.push_back(roster_.ranks[static_cast<size_t>(peer)]);
   }
-  if (!absent.empty())
-    return absent + (absentees > 1 ? ", which have not come" : ", which has not come");
-  if (!slow.empty()) return "data of " + slow;
-  return behind + " to take this rank's data";
+  if (!absent.empty()) return {absent, Missing::Why::absent};
+  if (!slow.empty()) return {slow, Missing::Why::slow};
+  return {behind, Missing::Why::behind};
 }
 
 // ---------------------------------------------------------------- failures

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "distributed/communicator/absent_ranks.h"
 #include "distributed/communicator/device_moves.h"
 
 namespace wisp {
@@ -49,7 +50,11 @@ std::shared_ptr<Circle> ThreadMeetings::circle_of(const Roster& roster) {
   std::lock_guard lock(mutex_);
   const std::pair key(roster.generation, roster.ranks.front());
   std::shared_ptr<Circle> circle = forming_[key];
-  if (!circle) forming_[key] = circle = std::make_shared<Circle>(roster.ranks.size());
+  if (!circle) {
+    forming_[key] = circle = std::make_shared<Circle>(roster.ranks);
+    std::erase_if(circles_, [](const std::weak_ptr<Circle>& old) { return old.expired(); });
+    circles_.push_back(circle);
+  }
   if (++circle->members == roster.ranks.size()) forming_.erase(key);
   return circle;
 }
@@ -131,7 +136,7 @@ Transfer ThreadMeetings::finish(Circle& circle, Meeting* meeting, const Roster& 
   Lock lock(mutex_);
   if (failure_.empty() && !carry_out(lock, *meeting, roster, stream, deadline))
     fail(roster.in_run(), concat(meeting->calls[index].label.str(), ": waited ", timeout_s_,
-                                 " s for ", missing(*meeting, roster)));
+                                 " s for ", missing(*meeting, circle)));
   if (meeting) leave(lock, *meeting, roster.rank);
   if (!failure_.empty()) {
     const std::string failure = failure_;
@@ -207,18 +212,26 @@ void ThreadMeetings::desert(Meeting& meeting, int rank) noexcept {
   leave(lock, meeting, rank);
 }
 
+/// The ranks that keep `rank` waiting in other circles; none if it waits in none.
+std::vector<int> ThreadMeetings::waited_for_by(int rank) const {
+  std::vector<int> ranks;
+  for (const std::weak_ptr<Circle>& each : circles_) {
+    const std::shared_ptr<Circle> circle = each.lock();
+    if (!circle || !circle->gathering) continue;
+    const std::vector<int> absent = circle->absent_from(*circle->gathering);
+    if (std::ranges::count(circle->ranks, rank) > 0 && std::ranges::count(absent, rank) == 0)
+      ranks.insert(ranks.end(), absent.begin(), absent.end());
+  }
+  return ranks;
+}
+
 /// The ranks for which a meeting waits.
-std::string ThreadMeetings::missing(const Meeting& meeting, const Roster& roster) {
+std::string ThreadMeetings::missing(const Meeting& meeting, const Circle& circle) const {
   if (meeting.complete() && meeting.deserter < 0) return "data that another rank moves";
   if (meeting.complete())
-    return concat("rank ", roster.ranks[static_cast<size_t>(meeting.deserter)], ", which gave up");
-  std::string ranks;
-  for (size_t rank = 0; rank < meeting.came.size(); ++rank) {
-    if (!meeting.came[rank])
-      ranks += concat(ranks.empty() ? "rank " : ", rank ", roster.ranks[rank]);
-  }
-  return ranks + (meeting.came.size() - meeting.arrived > 1 ? ", which have" : ", which has") +
-         " not come";
+    return concat("rank ", circle.ranks[static_cast<size_t>(meeting.deserter)], ", which gave up");
+  const auto waits_for = [this](int rank) { return waited_for_by(rank); };
+  return absent_words(last_awaited(circle.absent_from(meeting), waits_for));
 }
 
 }  // namespace wisp

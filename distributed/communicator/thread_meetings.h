@@ -55,11 +55,20 @@ struct Meeting {
 
 /// The ranks of a roster, which meet for one collective after the other.
 struct Circle {
-  explicit Circle(size_t ranks) : under_way(ranks) {}
+  explicit Circle(std::vector<int> of_run) : ranks(std::move(of_run)), under_way(ranks.size()) {}
 
+  const std::vector<int> ranks;        // numbers in the run; other vectors are by their index
   size_t members = 0;                  // ranks that have asked for this circle
   std::shared_ptr<Meeting> gathering;  // meeting that some ranks have not joined yet
-  std::vector<char> under_way;         // indexed by rank: it has a collective to finish
+  std::vector<char> under_way;         // the rank has a collective to finish
+
+  /// The ranks that have not come to a meeting of this circle.
+  std::vector<int> absent_from(const Meeting& meeting) const {
+    std::vector<int> absent;
+    for (size_t i = 0; i < ranks.size(); ++i)
+      if (!meeting.came[i]) absent.push_back(ranks[i]);
+    return absent;
+  }
 };
 
 /// All circles of a run. A failure ends the meetings of all.
@@ -108,7 +117,8 @@ class ThreadMeetings {
   void leave(Lock& lock, Meeting& meeting, int rank);
   void notify(int rank);
   void notify_all_but(int rank);
-  static std::string missing(const Meeting& meeting, const Roster& roster);
+  std::string missing(const Meeting& meeting, const Circle& circle) const;
+  std::vector<int> waited_for_by(int rank) const;
   void sleep(Lock& lock, double until_us);
   template <class Condition>
   bool wait(Lock& lock, Deadline& deadline, const Condition& condition);
@@ -120,6 +130,7 @@ class ThreadMeetings {
   std::condition_variable changed_;
   std::string failure_;
   std::map<std::pair<int, int>, std::shared_ptr<Circle>> forming_;  // by generation, first rank
+  std::vector<std::weak_ptr<Circle>> circles_;
   std::vector<Listener> listeners_;
 };
 

@@ -1,6 +1,7 @@
 // Tests of groups: collectives among some of the ranks. They run over threads and under mpirun.
 #include <gtest/gtest.h>
 
+#include "tests/support/error_of.h"
 #include "tests/support/random_collective.h"
 #include "tests/support/ranks.h"
 
@@ -123,6 +124,50 @@ TEST(CommunicatorGroups, AreReadyInAnyOrder) {
       for (const PendingPtr& each : pending) each->wait();
     }
   });
+}
+
+/// A split of the run, and the ranks that begin a barrier of their group.
+struct Split {
+  Colour colour;
+  bool (*begins)(int rank);
+};
+
+/// The error of rank 0 of five, which waits for all of them while others wait in groups.
+std::string error_beside(const std::vector<Split>& splits) {
+  constexpr int kRanks = 5;
+  ThreadGroup run(kRanks, {}, 0.3);
+  std::vector<std::vector<std::unique_ptr<Communicator>>> groups(kRanks);
+  run_ranks(run, [&](Communicator& comm) {
+    for (const Split& split : splits)
+      groups[static_cast<size_t>(comm.rank())].push_back(comm.split(split.colour(comm.rank())));
+  });
+  std::vector<PendingPtr> pending;
+  for (size_t s = 0; s < splits.size(); ++s) {
+    for (int rank = 0; rank < kRanks; ++rank)
+      if (splits[s].begins(rank))
+        pending.push_back(groups[static_cast<size_t>(rank)][s]->barrier());
+  }
+  const PendingPtr own = run.communicator(0).barrier();
+  return error_of([&] { own->wait(); });
+}
+
+/// A rank that waits for others in its own group is not named by those that wait for it.
+TEST(CommunicatorGroups, ATimeoutNamesOnlyWhoKeepsAllWaiting) {
+  if (world().processes()) GTEST_SKIP() << "processes: soak_fault_test";
+  const std::string begin = "rank 0: barrier: waited 0.3 s for ";
+  const Colour trio = [](int rank) { return int{rank > 0 && rank < 4}; };
+  // ranks 1 and 2 wait for 3 in their group of three, and rank 4 is nowhere
+  EXPECT_EQ(error_beside({{trio, [](int rank) { return rank == 1 || rank == 2; }}}),
+            begin + "rank 3, rank 4, which have not come");
+  // 1 waits for 3 and 4 for 2, in groups of two colours; 2 waits for 3 in a group of another split
+  const Colour thirds = [](int rank) { return rank == 0 ? 5 : rank % 2 == 1 ? 7 : -3; };
+  const Colour middle = [](int rank) { return int{rank == 2 || rank == 3}; };
+  EXPECT_EQ(error_beside({{thirds, [](int rank) { return rank == 1 || rank == 4; }},
+                          {middle, [](int rank) { return rank == 2; }}}),
+            begin + "rank 3, which has not come");
+  // a group that has met keeps nobody waiting
+  EXPECT_EQ(error_beside({{trio, [](int rank) { return rank > 0 && rank < 4; }}}),
+            begin + "rank 1, rank 2, rank 3, rank 4, which have not come");
 }
 
 TEST(CommunicatorGroups, MayBeMadeOverAndOver) {

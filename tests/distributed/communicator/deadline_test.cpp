@@ -41,6 +41,19 @@ TEST(Deadline, AStopIsNoWait) {
   EXPECT_GT(end_of(deadline), kHourUs + 50e6);
 }
 
+TEST(Deadline, IsLongFromAQuarterOfTheTimeOn) {
+  Deadline deadline(60.0);
+  deadline.restart(0.0);
+  for (double at_us = 0.0; at_us < 15e6; at_us += 1e6) {
+    deadline.passed(at_us);
+    EXPECT_FALSE(deadline.is_long()) << at_us;
+  }
+  deadline.passed(15e6);
+  EXPECT_TRUE(deadline.is_long());
+  deadline.restart(15e6);
+  EXPECT_FALSE(deadline.is_long());
+}
+
 TEST(Deadline, BeginsAnewWhenSomethingComes) {
   Deadline deadline(60.0);
   deadline.restart(0.0);

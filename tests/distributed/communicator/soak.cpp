@@ -4,8 +4,9 @@
 //   soak COUNT [FAULT KIND]
 //
 // With a FAULT, rank 2 fails in a collective of KIND (0 to 4, as in Call::Kind): it dies in the
-// middle of it, stalls, throws, calls another collective, or ends a group of every second rank. On
-// any failure the program prints the cause and exits with status 1.
+// middle of it, stalls, throws, calls another collective, or ends a group of every second rank; or
+// it is absent while rank 0 waits for all, rank 1 for rank 3, and rank 3 for rank 2. On any failure
+// the program prints the cause and exits with status 1.
 #include <unistd.h>
 
 #include <chrono>
@@ -55,7 +56,25 @@ void go_wrong(const Fault& fault, const Draw& draw, Communicator& comm, std::mt1
   wrong_words(draw, comm, pauses, die);
 }
 
+/// A draw of the kind, the same on all ranks.
+Draw draw_of(Call::Kind kind, int ranks) {
+  for (std::mt19937 random(1);;)
+    if (const Draw draw(random, ranks); draw.kind == kind) return draw;
+}
+
+/// Each rank waits in another group, rank 0 the longest.
+void wait_in_groups(Communicator& comm, Call::Kind kind) {
+  const int rank = comm.rank();
+  const auto odd = comm.split(rank % 2), last = comm.split(int{rank > 1});
+  if (rank == kCulprit) stall();
+  sleep_ms(100.0 * rank);
+  Communicator& within = rank == 0 ? comm : rank == 1 ? *odd : *last;
+  std::mt19937 pauses(2);
+  wrong_words(draw_of(kind, within.size()), within, pauses);
+}
+
 void work(Worker& worker, int64_t count, const Fault& fault) {
+  if (fault.name == "absent") return wait_in_groups(worker.communicator, fault.kind);
   const std::unique_ptr<Communicator> half = worker.communicator.split(worker.rank % 2);
   Communicator& comm = fault.name == "group" ? *half : worker.communicator;
   std::mt19937 shared(1), of_half(2), pauses(static_cast<unsigned>(worker.rank) + 2);
@@ -77,7 +96,8 @@ void work(Worker& worker, int64_t count, const Fault& fault) {
 }
 
 void soak(int argc, char** argv) {
-  WISP_CHECK(argc == 2 || argc == 4, "usage: soak COUNT [die|stall|throw|differ|group KIND]");
+  WISP_CHECK(argc == 2 || argc == 4,
+             "usage: soak COUNT [die|stall|throw|differ|group|absent KIND]");
   const int64_t count = std::stoll(argv[1]);
   Fault fault;
   if (argc == 4) fault = {argv[2], static_cast<Call::Kind>(std::stoi(argv[3]))};

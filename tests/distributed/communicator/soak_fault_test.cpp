@@ -54,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
     Soak, Fault,
     testing::Values(Case{"die", "rank 2: died", "rank 2: its process ("},
                     Case{"stall", "waited 0.5 s for rank 2", "waited 0.5 s for rank 2"},
+                    Case{"absent", "s for rank 2, which has not come",
+                         "s for rank 2, which has not come"},
                     Case{"throw", "rank 2: wheel came off", "rank 2: wheel came off"},
                     Case{"group", "rank 2: wheel came off", "rank 2: wheel came off"},
                     Case{"differ", "rank 2: calls ", "rank 2: calls "}),

@@ -24,6 +24,7 @@ RunDirectory::~RunDirectory() {
 }
 
 void RunDirectory::look() {
+  // where another rank follows, a network's file system would remember what is not there yet
   if (how_ == Open::read || how_ == Open::follow) return;
   held_run_ = holds_run(path_);
   const std::string other = held_run_ ? "" : file_of_another(path_);

@@ -8,6 +8,7 @@
 #include "apps/inference/inference.h"
 #include "apps/run/run_identity.h"
 #include "apps/run/run_record.h"
+#include "apps/run/shared_folder.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/shared_configuration.h"
 #include "apps/setup/weights.h"
@@ -151,14 +152,17 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   check_processes_agree(options, data_of(facts, resume ? "" : options.init));
   std::optional<Reporter> reporter;
   Changes changes;
+  std::vector<std::string> of_init;
   if (first == 0) {
     directory.make();
     if (resume) {
       check_classes(run.facts(), RunFacts::read(request.out).facts, request.out);
       changes = changes_since(directory, run.config(), facts);
     }
-    const std::vector<std::string> of_init =
-        directory.goes_on() ? std::vector<std::string>() : check_init(run);
+    if (!directory.goes_on()) of_init = check_init(run);
+  }
+  check_shared_folder(options, directory);
+  if (first == 0) {
     reporter.emplace(directory, options, facts, request.quiet);
     reporter->say(opening_text(run, facts, directory.path()));
     const std::vector<std::string> of_resume =

@@ -1,6 +1,8 @@
 // Tests of the program under mpirun when one rank has other arguments than the rest.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "apps/interchange/exchange.h"
@@ -24,6 +26,12 @@ class Disagreement : public testing::Test {
     const std::string of_all = always + common + " --out " + out;
     return run_command(concat(WISP_MPIRUN " -n 1 ", of_all, " : -n 1 ", always, other, " --out ",
                               out_of_1, " : -n 1 ", of_all));
+  }
+  std::vector<std::string> files_in(const std::string& folder) const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(dir_ / folder))
+      names.push_back(entry.path().filename().string());
+    return names;
   }
   /// Expects that the run fails, that rank 0 prints the line once, and that no run begins.
   void expect_refused(const CommandResult& result, const std::string& line) const {
@@ -105,12 +113,64 @@ TEST_F(Disagreement, OfResumingOrOfWhatIsResumedIsNamed) {
   tiny_train(dir_ / "whole", run + Overrides{"train.max_steps=3"});
   tiny_train(dir_ / "apart", run + Overrides{"train.max_steps=3", "seed=2"});
   expect_refused(resumed("new"), "--resume: ranks 0, 2 have yes, rank 1 has no\n");
-  const std::string step = "the checkpoint of step 3 (all ranks have to see one run directory): ";
-  expect_refused(resumed("apart"), step + "ranks 0, 2 have manifest ");
-  const CommandResult nothing = resumed("nothing");
-  expect_refused(nothing, step + "ranks 0, 2 have manifest ");
-  EXPECT_NE(nothing.output.find("rank 1 has none in its folder"), std::string::npos)
-      << nothing.output;
+  for (const char* other : {"apart", "nothing"})
+    expect_refused(resumed(other), concat("\n  rank 1 has ", dir_ / other, " on "));
+}
+
+/// Before anything of a run is written, and with nothing left behind.
+TEST_F(Disagreement, OfTheRunDirectoryIsNamedWithHostAndPaths) {
+  const std::string config = dir_.write("tiny.toml", tiny_text(kTinyModel));
+  std::filesystem::create_directory(dir_ / "there");
+  std::filesystem::create_directory_symlink(dir_ / "there", dir_ / "link");
+  const auto train = [&](const std::string& out, const std::string& out_of_1,
+                         const std::string& how = "") {
+    return run(config, out, how, out_of_1, how);
+  };
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  for (const std::string& other :
+       {std::string("other"), std::string("there"), std::string("a/folder/deeper")}) {
+    const CommandResult result = train(dir_ / "run", dir_ / other);
+    expect_refused(
+        result, concat("all ranks have to see one run directory, rank 0's: ", dir_ / "run", " on ",
+                       host, "\n  rank 1 has ", dir_ / other, " on ", host, "\n"));
+    EXPECT_EQ(files_in("run"), std::vector<std::string>{"lock"});
+  }
+  EXPECT_EQ(files_in("there"), std::vector<std::string>());
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "other"));
+  const CommandResult same = train(dir_ / "there", dir_ / "./link");
+  EXPECT_EQ(same.status, 0) << same.output;
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "there/summary.json"));
+  EXPECT_EQ(std::ranges::count_if(files_in("there"),
+                                  [](const auto& name) { return name.starts_with("seen_by"); }),
+            0);
+}
+
+/// A copy has the same checkpoints, but rank 0 would never see what is saved there.
+TEST_F(Disagreement, OfACopiedRunDirectoryIsNamedBeforeAStep) {
+  const std::string config = dir_.write("tiny.toml", tiny_text(kTinyModel));
+  tiny_train(dir_ / "whole",
+             {"workers=3", "train.batch=24", "train.epochs=1", "train.max_steps=3"});
+  std::filesystem::copy(dir_ / "whole", dir_ / "copy", std::filesystem::copy_options::recursive);
+  const std::string before = read_text(dir_ / "whole/metrics.jsonl");
+  const CommandResult result = run(config, dir_ / "whole", "--resume", dir_ / "copy", "--resume");
+  expect_refused(result, concat("\n  rank 1 has ", dir_ / "copy", " on "));
+  EXPECT_EQ(read_text(dir_ / "whole/metrics.jsonl"), before);
+  EXPECT_EQ(checkpoint_content(dir_ / "whole", 3), checkpoint_content(dir_ / "copy", 3));
+}
+
+TEST_F(Disagreement, OfTheEvaluatedRunIsNamed) {
+  const Overrides run = {"workers=2", "train.max_steps=1"};
+  tiny_train(dir_ / "one", run);
+  tiny_train(dir_ / "two", run + Overrides{"train.max_steps=2"});
+  const std::string eval = WISP_PROGRAM " eval " + (dir_ / "one");
+  const std::string common = " train.max_steps=1";
+  const CommandResult result = run_command(concat(
+      WISP_MPIRUN " -n 1 ", eval, common, " : -n 1 " WISP_PROGRAM " eval ", dir_ / "two", common));
+  const std::string step = "the checkpoint of step 1 (all ranks have to see one run directory): ";
+  expect_refused(result, step + "rank 0 has manifest ");
+  EXPECT_NE(result.output.find("rank 1 has none in its folder"), std::string::npos)
+      << result.output;
 }
 
 TEST_F(Disagreement, OfAnEvaluationIsNamed) {

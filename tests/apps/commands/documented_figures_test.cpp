@@ -1,7 +1,9 @@
 // Tests of the bytes in README's tables against those that such runs send.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -96,6 +98,75 @@ TEST(DocumentedFigures, ReadmesMethodsSendWhatRunsSend) {
       EXPECT_EQ(std::round(bytes[4]), std::stod(found[3])) << name;
     }
   }
+}
+
+/// The first lines of a configuration, without the marks of a comment, as one line.
+std::string comment_of(const std::filesystem::path& file) {
+  std::istringstream lines(read_text(file.string()));
+  std::string comment;
+  for (std::string line; std::getline(lines, line) && line.starts_with("# ");)
+    comment += line.substr(1);
+  return comment;
+}
+
+/// The parameters of a configuration's model, with the data that its comment is about.
+int64_t parameters_of(const std::filesystem::path& file) {
+  Config config = Config::load(file.string(), {});
+  std::string model, data;
+  config.bind("model.name", model, "");
+  config.bind("data.name", data, "");
+  const std::map<std::string, int64_t> classes = {
+      {"ptb", 10'000}, {"wikitext2", 33'278}, {"an4", 29}, {"librispeech", 29}};
+  Facts facts{.inputs = {{.name = "input", .sample = {64, 64, 3}}}, .classes = 1000};
+  if (classes.contains(data)) {
+    facts.classes = classes.at(data);
+    facts.names = {"_", "a", " "};
+    const Feed text{.name = "tokens", .sample = {0}, .dtype = DType::i32};
+    const Feed speech{.name = "spectrogram", .sample = {0, 161}, .padded = true};
+    facts.inputs = {facts.classes > 29 ? text : speech};
+  }
+  int64_t count = 0;
+  for (const Parameter* parameter : make_model(model, config, facts)->parameters())
+    count += parameter->shape.numel();
+  return count;
+}
+
+/// Comments such as "5,334,068 parameters" and "127,948,528 parameters, 488 MiB".
+TEST(DocumentedFigures, ConfigurationsHaveTheParametersThatTheirCommentsName) {
+  const std::regex figure("([0-9,]*[0-9]) (?:parameters|gradients)(?:, ([0-9]+) MiB)?");
+  int figures = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(WISP_SOURCE "/apps/configs")) {
+    const std::string comment = comment_of(entry.path());
+    std::smatch found;
+    if (!std::regex_search(comment, found, figure)) continue;
+    std::string number = found[1];
+    std::erase(number, ',');
+    const int64_t count = parameters_of(entry.path());
+    EXPECT_EQ(std::to_string(count), number) << entry.path();
+    if (found[2].matched) {
+      EXPECT_EQ(std::llround(static_cast<double>(4 * count) / (1 << 20)), std::stoll(found[2]))
+          << entry.path();
+    }
+    ++figures;
+  }
+  EXPECT_EQ(figures, 8);
+}
+
+/// "each of 2 workers sends gradients of 102.2 MB in 0.37 MB, of which 0.22 MB are vectors"
+TEST(DocumentedFigures, ConfigurationsSendWhatTheirCommentsSay) {
+  const std::string file = WISP_SOURCE "/apps/configs/imagenet_resnet50_dgc.toml";
+  const ExchangePlan plan =
+      Prepared(
+          Config::load(file, Overrides{"data.name=synthetic", "model.classes=1000", "workers=2"}))
+          .exchange();
+  double vectors = 0.0;
+  for (const LayerPlan& layer : plan.layers)
+    if (layer.method.empty()) vectors += layer.bytes_sent;
+  const PhasePlan& phase = plan.phases.back();
+  const std::string said = fmt::format(
+      "each of 2 workers sends gradients of {:.1f} MB in {:.2f} MB, of which {:.2f} MB are vectors",
+      phase.bytes_dense / 1e6, phase.bytes_sent / 1e6, vectors / 1e6);
+  EXPECT_NE(comment_of(file).find(said), std::string::npos) << said;
 }
 
 }  // namespace

@@ -68,11 +68,12 @@ GradientAveraging::~GradientAveraging() { parameters_.on_grad_ready({}); }
 // ---------------------------------------------------------------- compute thread
 
 void GradientAveraging::begin(const StepBegin& info) {
+  WISP_CHECK(!posted_, "step ", info.step, ": the exchange of step ", begin_.step,
+             " has not ended, because that step failed; go on from a checkpoint, with new objects");
   begin_ = info;
   squares_.begin();
   readiness_.begin();
   comm_thread_.inbox().clear();
-  posted_ = false;
 }
 
 void GradientAveraging::forward_done(const Tensor& loss) {
@@ -93,6 +94,7 @@ Outcome GradientAveraging::before_update() {
   StreamWatch::Mark begin = compute_watch_.mark();
   if (!posted_) comm_thread_.post([this] { exchange(); });
   comm_thread_.drain();
+  posted_ = false;
   exchanged_.wait(compute_.stream);
   compute_watch_.time(std::move(begin), [this, step = begin_.step](const StreamWatch::Span& span) {
     wait_ms_ += span.ms();

@@ -102,7 +102,7 @@ class GradientAveraging final : public Synchronizer {
   StepBegin begin_;
   Tensor loss_;
   Event loss_event_;
-  bool posted_ = false;
+  bool posted_ = false;  // until the exchange has ended
   StreamWatch compute_watch_;
   double wait_ms_ = 0.0, clip_ms_ = 0.0;  // not yet counted in a step
   std::vector<int> all_segments_;

@@ -264,6 +264,27 @@ TEST(DataParallel, ALossThatIsNotFiniteChangesNothing) {
   });
 }
 
+/// Its exchange would wait for gradients for ever, and take those of the next step.
+TEST(DataParallel, AStepAfterOneThatFailedIsRefused) {
+  run_workers(1, {.threads = 1}, [&](Worker& worker) {
+    MemoryPool pool;
+    Mlp model({.hidden = {16, 8}}, {.inputs = {{"input", {2, 2, 3}}}, .classes = 5});
+    DataParallel parallel(worker, pool, model.parameters(), model.buffers(),
+                          recipe_of(SgdOptions{}));
+    Batch batch;
+    batch.inputs = {random_tensor({2, 2, 2, 3}, 1, DType::f32)};
+    batch.targets = Tensor({2}, DType::i32);
+    const Variable loss = model.forward(parallel.context(), batch, {}).loss;
+    EXPECT_EQ(parallel.step(loss, 0.1), Outcome::applied);
+    const std::string walked = error_of([&] { parallel.step(loss, 0.1); });
+    EXPECT_NE(walked.find("was walked already"), std::string::npos) << walked;
+    const Variable next = model.forward(parallel.context(), batch, {}).loss;
+    EXPECT_EQ(error_of([&] { parallel.step(next, 0.1); }),
+              "step 1: the exchange of step 1 has not ended, because that step failed; go on from "
+              "a checkpoint, with new objects");
+  });
+}
+
 TEST(DataParallel, ASkippedStepKeepsBuffersThatWereLoaded) {
   run_workers(1, {.threads = 1}, [&](Worker& worker) {
     MemoryPool pool;

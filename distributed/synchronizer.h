@@ -19,9 +19,10 @@ namespace wisp {
 /// compressed, for all workers together. NaN if undefined.
 struct Health {
   double residual = 0.0;   // norm of the unsent part / norm of the gradients
-  double staleness = 0.0;  // mean number of steps since an element of the result was last not zero;
-                           // leaves out units of ef21, whose result is never zero again
-  double cosine = 0.0;     // between the decoded result and the sum of the workers' gradients
+  double staleness = 0.0;  // mean over elements of the exchanged steps since the result was last
+                           // not zero, counted in this process; without units whose method has the
+                           // state "tracked" (ef21, ef21_sgdm): their results are running sums
+  double cosine = 0.0;  // between the decoded result and the sum of the workers' gradients
 };
 
 /// A step that begins, as the trainer knows it.

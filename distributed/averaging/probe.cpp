@@ -1,6 +1,7 @@
 #include "distributed/averaging/probe.h"
 
 #include <cmath>
+#include <type_traits>
 
 #include "compression/slices.h"
 #include "core/loops/parallel_rows.h"
@@ -66,7 +67,10 @@ Probe::Probe(Communicator& communicator, Context& context, FlatParameters& param
   if (!enabled()) return;
   gradient_ = context.zeros(parameters.grad().shape(), DType::f32);
   age_ = context.zeros(parameters.grad().shape(), DType::i32);
-  sums_ = DeviceWords(context, {4}, DType::f64);
+  int64_t slices = 0;
+  for (const CutUnit& unit : units.cut().units)
+    for (const Field& field : unit.fields) slices += std::ssize(field.slices);
+  sums_ = DeviceWords(context, {slices, 4}, DType::f64);
   for (size_t i = 0; i < units.cut().units.size(); ++i) {
     const Unit& unit = units.memory().unit(static_cast<int>(i));
     const std::vector<StateSpec> specs =
@@ -110,48 +114,66 @@ void Probe::count_ages() {
                  CountAges{parameters_.grad().data<float>() + slice.offset,
                            age_.data<int32_t>() + slice.offset});
   });
-  context_.stream.synchronize();
 }
 
-/// The sum of a kernel over n elements.
-template <class Kernel>
-typename Kernel::Value Probe::sum(int64_t n, const Kernel& kernel) const {
-  using Value = typename Kernel::Value;
-  parallel_reduce(context_.stream, n, kernel, reinterpret_cast<Value*>(sums_.device().raw()));
-  sums_.fetch(context_.stream);
-  context_.stream.synchronize();
-  return *reinterpret_cast<const Value*>(sums_.host().raw());
-}
-
-void Probe::add_waiting(std::span<double> squares) const {
+/// Sums the kernel kernel_of(unit, slice) over each slice; then calls visit(unit, slice, sum).
+template <class KernelOf, class Visit>
+void Probe::each_sum(Courier& courier, const KernelOf& kernel_of, const Visit& visit) const {
+  using Value = typename std::invoke_result_t<KernelOf, size_t, const Slice&>::Value;
+  const int64_t row = sums_.device().shape()[1] * size_of(DType::f64);
+  std::byte* into = sums_.device().raw();
   each_slice([&](size_t unit, const Slice& slice) {
-    const Kept& kept = kept_[unit];
-    if (!kept.residual.defined() && !kept.tracked.defined()) return;
-    const auto at = [&](const Tensor& arena) {
-      return arena.defined() ? arena.data<float>() + slice.offset : nullptr;
-    };
-    const float* gradient = at(gradient_);
-    const float* target = kept.target.defined() ? at(kept.target) : gradient;
-    const auto sums =
-        sum(slice.numel, Waiting{at(kept.residual), at(kept.tracked), target, gradient});
-    squares[0] += sums.waiting;
-    squares[1] += sums.gradient;
+    parallel_reduce(context_.stream, slice.numel, kernel_of(unit, slice),
+                    reinterpret_cast<Value*>(into));
+    into += row;
+  });
+  sums_.fetch(context_.stream);
+  courier.settle();
+  const std::byte* from = sums_.host().raw();
+  each_slice([&](size_t unit, const Slice& slice) {
+    visit(unit, slice, *reinterpret_cast<const Value*>(from));
+    from += row;
   });
 }
 
-Health Probe::compare() const {
+void Probe::add_waiting(Courier& courier, std::span<double> squares) const {
+  const auto keeps = [&](size_t unit) {
+    return kept_[unit].residual.defined() || kept_[unit].tracked.defined();
+  };
+  each_sum(
+      courier,
+      [&](size_t unit, const Slice& slice) {
+        const Kept& kept = kept_[unit];
+        const auto at = [&](const Tensor& arena) {
+          return arena.defined() ? arena.data<float>() + slice.offset : nullptr;
+        };
+        const float* gradient = at(gradient_);
+        const float* target = kept.target.defined() ? at(kept.target) : gradient;
+        return Waiting{keeps(unit) ? at(kept.residual) : gradient, at(kept.tracked), target,
+                       gradient};
+      },
+      [&](size_t unit, const Slice&, const Waiting::Value& sums) {
+        if (!keeps(unit)) return;
+        squares[0] += sums.waiting;
+        squares[1] += sums.gradient;
+      });
+}
+
+Health Probe::compare(Courier& courier) const {
   Compare::Value total{};
   double aged = 0.0, ages = 0.0;
-  each_slice([&](size_t unit, const Slice& slice) {
-    const Compare compare{parameters_.grad().data<float>() + slice.offset,
-                          gradient_.data<float>() + slice.offset,
-                          age_.data<int32_t>() + slice.offset};
-    const auto sums = sum(slice.numel, compare);
-    total = compare.combine(total, sums);
-    if (kept_[unit].tracked.defined()) return;
-    ages += sums.age;
-    aged += static_cast<double>(slice.numel);
-  });
+  each_sum(
+      courier,
+      [&](size_t, const Slice& slice) {
+        return Compare{parameters_.grad().data<float>() + slice.offset,
+                       gradient_.data<float>() + slice.offset, age_.data<int32_t>() + slice.offset};
+      },
+      [&](size_t unit, const Slice& slice, const Compare::Value& sums) {
+        total = Compare{}.combine(total, sums);
+        if (kept_[unit].tracked.defined()) return;
+        ages += sums.age;
+        aged += static_cast<double>(slice.numel);
+      });
   return {.staleness = ages / aged,
           .cosine = total.product / std::sqrt(total.decoded * total.mean)};
 }
@@ -169,11 +191,11 @@ std::optional<Health> Probe::measure(Courier& courier) {
     pending->wait();
   };
   double squares[2] = {0.0, 0.0};
-  add_waiting(squares);
+  add_waiting(courier, squares);
   const Bytes words{reinterpret_cast<std::byte*>(squares), sizeof squares};
   sum({&words, 1}, DType::f64);
   sum(slices, DType::f32);
-  Health health = compare();
+  Health health = compare(courier);
   health.residual = std::sqrt(squares[0] / squares[1]);
   return health;
 }

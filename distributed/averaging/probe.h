@@ -1,6 +1,6 @@
 // A probe of how well compression follows the gradient, at regular steps. It measures the size and
 // age of residuals, and the angle between the decoded and the true mean. It does not change the
-// bits of a run. Belongs to the comm thread.
+// bits of a run, nor does it block on a device. Belongs to the comm thread.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ class Probe {
   bool due(int64_t step) const { return enabled() && (step + 1) % every_ == 0; }
   /// Keeps a unit's gradient before it is encoded in a measured step; zeros if it is not finite.
   void keep(int unit);
-  /// Updates the ages; called after the last decode of every step.
+  /// Updates the ages; called after the last decode of every step that is not skipped.
   void count_ages();
   /// Sums the kept gradients over the workers and measures; called after count_ages() in a measured
   /// step. The traffic does not count as a cost of the step. Empty if no unit was compressed.
@@ -42,11 +42,11 @@ class Probe {
   };
   template <class Visit>
   void each_slice(const Visit& visit) const;
-  template <class Kernel>
-  typename Kernel::Value sum(int64_t n, const Kernel& kernel) const;
+  template <class KernelOf, class Visit>
+  void each_sum(Courier& courier, const KernelOf& kernel_of, const Visit& visit) const;
   /// Adds two sums of squares over this worker's units: of the unsent part, and of the gradient.
-  void add_waiting(std::span<double> squares) const;
-  Health compare() const;
+  void add_waiting(Courier& courier, std::span<double> squares) const;
+  Health compare(Courier& courier) const;
 
   Communicator& communicator_;
   Context& context_;
@@ -55,8 +55,8 @@ class Probe {
   const int64_t every_;
   std::vector<Kept> kept_;  // indexed by unit
   Tensor gradient_;         // arena: this worker's gradient, then the sum
-  Tensor age_;              // arena, i32: steps since the result was last not zero
-  DeviceWords sums_;        // (4) f64: sums of a slice
+  Tensor age_;              // arena, i32: exchanged steps since the result was last not zero
+  DeviceWords sums_;        // (slices, 4) f64: sums of each slice
 };
 
 }  // namespace wisp

@@ -66,7 +66,9 @@ TEST(DeviceWork, OfAStepIsWaitedForByPolling) {
   for (const Overrides& method :
        {Overrides{}, Overrides{"clip.norm=0.5", "clip.where=mean"},
         Overrides{"compression.method=dgc", "compression.ratio=0.05", "compression.warmup=none"},
-        Overrides{"compression.method=acpsgd"}, Overrides{"compression.method=qsgd"}}) {
+        Overrides{"compression.method=acpsgd"}, Overrides{"compression.method=qsgd"},
+        Overrides{"compression.method=topk", "compression.ratio=0.05", "compression.warmup=none",
+                  "compression.probe_every=2"}}) {
     const Config config = tiny_config_of("", kResNet + method + kOnDevice);
     with_replicas(config, [&](ReplicaTest& test) {
       test.steps(0, 2);

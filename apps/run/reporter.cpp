@@ -39,6 +39,11 @@ double reduction_sent(const StepCost& cost) {
   return reduction(static_cast<double>(cost.bytes_dense), static_cast<double>(cost.bytes_sent));
 }
 
+/// The mean loss; NaN for a split that was not evaluated, or without targets.
+double loss_of(const std::optional<TallyValues>& values) {
+  return values && values->any() ? values->mean_loss() : std::nan("");
+}
+
 std::vector<Scalar> scalars_of(const MetricRow& row) {
   const std::string& type = std::get<std::string>(row.front().second);
   std::vector<Scalar> scalars;
@@ -210,7 +215,7 @@ void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
                 {"step", line.position.step},
                 {"epoch", line.position.epochs()},
                 {"lr", line.report.lr},
-                {"loss", tally.mean_loss()}};
+                {"loss", loss_of(tally)}};
   add_metrics(row, "", tally);
   row.insert(row.end(), {{facts_.facts.work + "_per_s", line.work_per_s},
                          {"bytes_raw", cost.bytes_raw},
@@ -240,10 +245,14 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
   MetricRow row{{"type", std::string("epoch")},
                 {"epoch", epochs},
                 {"step", total_step},
-                {"train_loss", train.mean_loss()}};
+                {"train_loss", loss_of(train)}};
   add_metrics(row, "train_", train);
-  if (validates) add_metrics(row, "validation_", validation);
-  if (!validates || test) add_metrics(row, "test_", test);
+  const auto add_split = [&](const std::string& prefix, const std::optional<TallyValues>& values) {
+    row.emplace_back(prefix + "loss", loss_of(values));
+    add_metrics(row, prefix, values);
+  };
+  if (validates) add_split("validation_", validation);
+  if (!validates || test) add_split("test_", test);
   row.emplace_back(facts_.facts.work + "_per_s", work_per_s);
   row.emplace_back("bytes_sent_total", spent.bytes_sent);
   row.emplace_back("seconds", seconds_before_ + spent.seconds);
@@ -256,7 +265,7 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
   }
   if (quiet_) return;
   const Metric& metric = facts_.metric();
-  std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}", epochs, train.mean_loss());
+  std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}", epochs, loss_of(train));
   const auto add = [&](const char* split, const std::optional<TallyValues>& values) {
     if (!values) return;
     text += fmt::format(", {} {} {}", split, metric.name, metric.text(values->value(metric, 0)));

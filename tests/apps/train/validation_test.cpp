@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/io/checkpoint_directory.h"
@@ -122,6 +123,56 @@ TEST(Validation, DecidesWhenTheRateFalls) {
       std::string::npos);
 }
 
+/// The columns of the epoch rows, and the rates of the first steps of the epochs.
+struct Watched {
+  std::vector<json> losses;
+  std::vector<double> rates;
+};
+Watched watched_in(const std::string& run) {
+  Watched watched;
+  for (const json& row : rows_of(run, "epoch")) watched.losses.push_back(row.at("validation_loss"));
+  for (const json& row : rows_of(run, "step"))
+    if (row.at("step").get<int>() % 4 == 1) watched.rates.push_back(row.at("lr"));
+  return watched;
+}
+
+TEST(Validation, TheLossThatAPlateauWatchesIsInTheMetrics) {
+  const TempDir dir;
+  const Overrides run = kHeldOut + Overrides{"schedule.kind=plateau",     "schedule.patience=0",
+                                             "schedule.threshold=0.2",    "schedule.factor=0.5",
+                                             "schedule.min_factor=0.001", "train.epochs=6"};
+  tiny_train(dir / "run", run);
+  const Watched watched = watched_in(dir / "run");
+  ASSERT_EQ(watched.losses.size(), 6u);
+  double best = std::numeric_limits<double>::infinity(), rate = watched.rates.at(0);
+  for (size_t epoch = 0; epoch < 6; ++epoch) {
+    EXPECT_NEAR(watched.rates.at(epoch), rate, 1e-12) << epoch;
+    const double loss = watched.losses[epoch];
+    const bool better = loss < best * 0.8;
+    better ? best = loss : rate *= 0.5;
+  }
+  EXPECT_LT(rate, watched.rates[0]) << "or the test shows nothing";
+  EXPECT_EQ(watched.losses.back(), evaluate_run(dir / "run", {}).validation->loss);
+  EXPECT_EQ(rows_of(dir / "run", "epoch").back().at("test_loss"),
+            evaluate_run(dir / "run", {}).test.loss);
+
+  int64_t polls = 0;
+  EXPECT_FALSE(
+      train(tiny_config(run), {dir / "again", Open::create, true, [&] { return ++polls > 16; }}));
+  tiny_train(dir / "again", run, Open::resume);
+  EXPECT_EQ(watched_in(dir / "again").losses, watched.losses);
+  EXPECT_EQ(watched_in(dir / "again").rates, watched.rates);
+}
+
+TEST(Validation, AnEpochWithoutAnEvaluationHasNoLossOfIt) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.epochs=3", "train.eval_every=2"});
+  const std::vector<json> rows = rows_of(dir / "run", "epoch");
+  EXPECT_TRUE(rows[0].at("test_loss").is_null());
+  EXPECT_TRUE(rows[1].at("test_loss").is_number());
+  EXPECT_FALSE(rows[2].contains("validation_loss"));
+}
+
 TEST(Validation, TheTestSetIsReadAtTheEnd) {
   const TempDir dir;
   testing::internal::CaptureStdout();
@@ -168,7 +219,7 @@ TEST(Validation, NoneChangesNothing) {
   const json row = rows_of(dir / "run", "epoch").at(0);
   for (const auto& [name, value] : row.items()) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"bytes_sent_total", "epoch", "images_per_s", "seconds",
-                                             "step", "test_accuracy", "train_accuracy",
+                                             "step", "test_accuracy", "test_loss", "train_accuracy",
                                              "train_loss", "type"}));
 }
 

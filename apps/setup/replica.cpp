@@ -128,6 +128,7 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next,
   if (report.outcome == Outcome::skipped) {
     restore_buffers();
     carried_->drop();
+    tally_->drop_step();
     ++skipped_in_a_row;
     if (skipped_in_a_row >= options_.nonfinite_max)
       throw Diverged(concat("step ", step, ": the loss was not finite in ", skipped_in_a_row,

@@ -15,9 +15,16 @@ struct AddLoss {
   WISP_HD void operator()() const { *sum += static_cast<double>(*loss); }
 };
 
-struct Clear {
-  double* value;
-  WISP_HD void operator()() const { *value = 0.0; }
+/// Sets the step's loss to zero and keeps the sums, so that the step can be taken back.
+struct BeginStep {
+  double* loss;
+  double* kept;
+  const double* sums;
+  int64_t words;
+  WISP_HD void operator()() const {
+    *loss = 0.0;
+    for (int64_t i = 0; i < words; ++i) kept[i] = sums[i];
+  }
 };
 
 }  // namespace
@@ -53,9 +60,15 @@ Tally::Tally(Context& context, const Model& model)
     : context_(context),
       model_(model),
       step_loss_(context.zeros({1}, DType::f64)),
-      sums_(context, {1 + std::ssize(model.metrics()), 2}, DType::f64) {}
+      before_(context.zeros({1 + std::ssize(model.metrics()), 2}, DType::f64)),
+      sums_(context, before_.shape(), DType::f64) {}
 
-void Tally::begin_step() { run_once(context_.stream, Clear{step_loss_.data<double>()}); }
+void Tally::begin_step() {
+  run_once(context_.stream, BeginStep{step_loss_.data<double>(), before_.data<double>(),
+                                      sums_.device().data<double>(), before_.numel()});
+}
+
+void Tally::drop_step() { copy(context_.stream, before_, sums_.device()); }
 
 void Tally::add(const Step& step, const Batch& batch) {
   const Tensor& loss = step.loss.value();

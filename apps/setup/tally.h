@@ -20,8 +20,8 @@ struct TallyValues {
   TallyValues& operator+=(const TallyValues& other);
   /// Whether any target was counted.
   bool any() const { return sums.size() > 1 && sums[1] > 0.0; }
-  /// Mean over targets; 0 without targets. In training over the finite losses alone; an evaluation
-  /// with a loss that is not finite gives a mean that is not finite.
+  /// Mean over targets; 0 without targets. An evaluation with a loss that is not finite gives a
+  /// mean that is not finite.
   double mean_loss() const { return mean(0); }
   /// The value of the model's i-th metric; NaN without targets for it.
   double value(const Metric& metric, size_t i) const;
@@ -39,8 +39,10 @@ struct TallyValues {
 class Tally {
  public:
   Tally(Context& context, const Model& model);
-  /// Begins a step of one or more micro-batches.
+  /// Begins a training step of one or more micro-batches.
   void begin_step();
+  /// Takes back all that add() has added since begin_step(), because the step is skipped.
+  void drop_step();
   /// Adds a batch: its loss, weighted as in add_mean(), and its metrics.
   void add(const Step& step, const Batch& batch);
   /// (1) f64: sum of the losses since begin_step(), including non-finite ones.
@@ -62,6 +64,7 @@ class Tally {
   Context& context_;
   const Model& model_;
   Tensor step_loss_;
+  Tensor before_;     // the sums at begin_step()
   DeviceWords sums_;  // (1 + metrics, 2) f64
 };
 

@@ -22,7 +22,7 @@ struct Health {
   double staleness = 0.0;  // mean over elements of the exchanged steps since the result was last
                            // not zero, counted in this process; without units whose method has the
                            // state "tracked" (ef21, ef21_sgdm): their results are running sums
-  double cosine = 0.0;  // between the decoded result and the sum of the workers' gradients
+  double cosine = 0.0;     // between the decoded result and the sum of the workers' gradients
 };
 
 /// A step that begins, as the trainer knows it.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -56,8 +57,8 @@ TEST(Stream, LateRethrowsAtSynchronize) {
 TEST(Stream, IdsDifferAndCopiesShareThem) {
   const Stream a = Stream::immediate();
   const Stream b = Stream::late();
-  EXPECT_NE(a.id(), b.id());
-  EXPECT_EQ(Stream(b).id(), b.id());
+  EXPECT_NE(a.id().number, b.id().number);
+  EXPECT_EQ(Stream(b).id().number, b.id().number);
 }
 
 TEST(Event, OrdersOneStreamAfterAnother) {
@@ -140,6 +141,27 @@ TEST(Event, NeverRecordedHoldsNobodyUp) {
   const Event event;
   event.synchronize();
   event.wait(Stream::immediate());
+}
+
+TEST(Stream, HasEndedWhenItsLastHandleHasFinishedTheWork) {
+  for (const bool late : {false, true}) {
+    std::optional<Stream> stream = late ? Stream::late() : Stream::immediate();
+    const StreamId id = stream->id();
+    bool ran = false, ended_while_it_ran = false;
+    stream->submit([&] {
+      ended_while_it_ran = id.has_ended();
+      ran = true;
+    });
+    {
+      const Stream other = *stream;
+      *stream = late ? Stream::late() : Stream::immediate();  // another stream in its place
+      EXPECT_FALSE(id.has_ended());
+    }
+    EXPECT_TRUE(id.has_ended());
+    EXPECT_TRUE(ran);
+    EXPECT_FALSE(ended_while_it_ran);
+    EXPECT_FALSE(stream->id().has_ended());
+  }
 }
 
 }  // namespace

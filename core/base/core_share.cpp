@@ -9,9 +9,21 @@
 #include "core/base/error.h"
 
 namespace wisp {
+namespace {
+
+/// The cores that teams of the calling thread may use: of its affinity, and of OMP_PLACES.
+int cores_of_teams() {
+  int in_places = 0;
+  for (int place = 0; place < omp_get_num_places(); ++place)
+    in_places += omp_get_place_num_procs(place);
+  const int cores = omp_get_num_procs();
+  return std::max(1, in_places > 0 ? std::min(cores, in_places) : cores);
+}
+
+}  // namespace
 
 CoreLimits CoreLimits::here() {
-  const int cores = std::max(1, omp_get_num_procs());
+  const int cores = cores_of_teams();
   return {.machine = std::max(cores, static_cast<int>(std::thread::hardware_concurrency())),
           .together = cores,
           .own = cores,

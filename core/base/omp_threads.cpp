@@ -1,9 +1,11 @@
 #include "core/base/omp_threads.h"
 
 #include <omp.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <latch>
+#include <limits>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -12,6 +14,10 @@
 
 namespace wisp {
 namespace {
+
+// Kernels and libraries keep some ten kilobytes of a call on the stack. The thread's own variables
+// lie there too.
+constexpr size_t kLeastStack = 256 << 10;
 
 /// Throws Error unless the system starts this many threads that live at the same time. OpenMP would
 /// end the program.
@@ -27,6 +33,20 @@ void check_start(int count, const std::string& key) {
                        "; are threads or addresses limited (ulimit -u, ulimit -v)?"));
   }
   all_tried.count_down();
+}
+
+/// The least stack of a team's threads, in bytes.
+size_t least_stack() {
+  size_t least = std::numeric_limits<size_t>::max();
+#pragma omp parallel reduction(min : least)
+  {
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      pthread_attr_getstacksize(&attributes, &least);
+      pthread_attr_destroy(&attributes);
+    }
+  }
+  return least;
 }
 
 std::string limit_of_teams() {
@@ -75,6 +95,11 @@ void require_omp_threads(int asked, const std::string& key) {
   const int granted = granted_omp_threads(asked);
   WISP_CHECK(granted == asked, key, " is ", asked, ", but OpenMP grants ", granted, " (",
              limit_of_teams(), "); expected at most ", granted);
+  if (asked == 1) return;
+  const OmpThreads threads(asked);
+  const size_t stack = least_stack();
+  WISP_CHECK(stack >= kLeastStack, "OpenMP's threads have stacks of ", stack / 1024,
+             " KiB; set OMP_STACKSIZE to ", kLeastStack / 1024, "K or more, or leave it out");
 }
 
 int KnownOmpThreads::granted() {

@@ -21,9 +21,13 @@ struct Limit {
   const char* variables;
   int most = 0;
 };
-const Limit kLimits[] = {{"OMP_THREAD_LIMIT=1", 1}, {"OMP_THREAD_LIMIT=2", 2},
-                         {"OMP_DYNAMIC=true"},      {"OMP_MAX_ACTIVE_LEVELS=0"},
-                         {"OMP_NUM_THREADS=1"},     {"OMP_NESTED=true"}};
+const Limit kLimits[] = {{"OMP_THREAD_LIMIT=1", 1},
+                         {"OMP_THREAD_LIMIT=2", 2},
+                         {"OMP_DYNAMIC=true"},
+                         {"OMP_MAX_ACTIVE_LEVELS=0"},
+                         {"OMP_NUM_THREADS=1"},
+                         {"OMP_NESTED=true"},
+                         {"OMP_PROC_BIND=true OMP_PLACES=cores OMP_STACKSIZE=256K"}};
 
 /// All that leave any number of threads, at once: for models whose steps take seconds.
 const Limit kTogether[] = {

@@ -44,7 +44,8 @@ bool says(const CommandResult& result, const std::string& words) {
 
 TEST(ProgramThreads, ByDefaultAreAtMostThoseOfTheEnvironment) {
   const ThreadsRun run;
-  for (const char* variables : {"OMP_NUM_THREADS=1", "OMP_NUM_THREADS=1,4", "OMP_THREAD_LIMIT=1"}) {
+  for (const char* variables : {"OMP_NUM_THREADS=1", "OMP_NUM_THREADS=1,4", "OMP_THREAD_LIMIT=1",
+                                "'OMP_PLACES=threads(1)'"}) {
     const CommandResult result = run.train(variables, "threads=0");
     ASSERT_EQ(result.status, 0) << result.output;
     EXPECT_EQ(threads_of(run.out), 1) << variables;
@@ -131,6 +132,14 @@ TEST(ProgramThreads, ThatTheSystemDoesNotStartAreAnError) {
   EXPECT_EQ(result.status, 1);
   EXPECT_TRUE(says(result, "threads is 1000, but after ")) << result.output;
   EXPECT_TRUE(says(result, "ulimit -v")) << result.output;
+}
+
+TEST(ProgramThreads, WithTooLittleStackAreAnError) {
+  const ThreadsRun run;
+  const CommandResult result = run.train("OMP_STACKSIZE=64K", "threads=2");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_TRUE(says(result, "OpenMP's threads have stacks of 64 KiB; set OMP_STACKSIZE to 256K"))
+      << result.output;
 }
 
 TEST(ProgramThreads, OfASweepsRunsShareTheCores) {

@@ -176,6 +176,8 @@ std::string check_png(std::string_view bytes) {
     need(bytes, at + kAround + length, "a chunk of a PNG");
     const std::string_view chunk = bytes.substr(at, kAround + length);
     const std::string_view type = chunk.substr(4, 4);
+    WISP_CHECK(type != "IHDR" || at == kSignature,
+               "the file is damaged: the PNG has a second header at byte ", at);
     if (decides_picture(type)) {
       const uint64_t checksum = unsigned_in(chunk.substr(8 + length), std::endian::big);
       WISP_CHECK(crc32(chunk.substr(4, 4 + length)) == checksum,

@@ -10,13 +10,14 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "apps/commands/commands.h"
 #include "apps/version.h"
 #include "core/base/edit_distance.h"
+#include "core/io/output_streams.h"
 #include "distributed/launch.h"
 
 namespace wisp {
@@ -45,20 +46,30 @@ std::string nearest(const CLI::App& command, const std::string& word) {
   return best != names.end() && distance_to(*best) < word.size() ? *best : "";
 }
 
+/// Prints what the parser says: help and versions, or an error.
+int tell(const CLI::App& program, const CLI::ParseError& error) {
+  std::ostringstream out, errors;
+  const int status = program.exit(error, out, errors);
+  write_out(out.str());
+  write_usage(errors.str());
+  return status;
+}
+
 /// Reports an error in the command line; for a command that only has subcommands, prints its help.
 int explain(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& command = named_command(program);
   const std::vector<std::string> unknown = command.remaining();
   const bool chooses = command.get_require_subcommand_min() > 0;
   if (chooses && unknown.empty() && error.get_name() == "RequiredError") {
-    fmt::print(stderr, "{}", program.help());
+    write_usage(program.help());
   } else if (!unknown.empty() && (chooses || unknown.front().starts_with('-'))) {
     const std::string meant = nearest(command, unknown.front());
-    fmt::print(stderr, "unknown {} '{}'{}\nRun with --help for more information.\n",
-               unknown.front().starts_with('-') ? "option" : "command", unknown.front(),
-               meant.empty() ? "" : "; did you mean '" + meant + "'?");
+    write_usage(fmt::format("unknown {} '{}'{}\nRun with --help for more information.\n",
+                            unknown.front().starts_with('-') ? "option" : "command",
+                            unknown.front(),
+                            meant.empty() ? "" : "; did you mean '" + meant + "'?"));
   } else {
-    program.exit(error);
+    tell(program, error);
   }
   return kUsageError;
 }
@@ -72,15 +83,6 @@ void open_closed_streams() {
     const int opened = open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
     WISP_CHECK(opened == stream, "cannot open /dev/null: ", std::strerror(errno));
   }
-}
-
-/// Throws Error unless all output has reached stdout (a full disk), with the system's message if
-/// this flush fails.
-void flush_output() {
-  errno = 0;
-  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
-  WISP_CHECK(!failed, "the output could not be written",
-             errno ? concat(": ", std::strerror(errno)) : "");
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -102,10 +104,8 @@ int parse_and_run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (!speaks) return kUsageError;
-    return error.get_exit_code() == 0 ? program.exit(error) : explain(program, error);  // --help: 0
-  } catch (const std::system_error&) {  // fmt's, where stdout cannot be written
-    flush_output();
-    throw;
+    return error.get_exit_code() == 0 ? tell(program, error)
+                                      : explain(program, error);  // --help: 0
   }
   return 0;
 }
@@ -115,17 +115,17 @@ int parse_and_run(int argc, char** argv) {
 int run_program(int argc, char** argv) {
   // A write beyond `ulimit -f` then fails with an error that names the file.
   std::signal(SIGXFSZ, SIG_IGN);
+  // So does a write whose reader has gone; work goes on without its log.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     open_closed_streams();
-    const int status = parse_and_run(argc, argv);
-    flush_output();
-    return status;
+    return parse_and_run(argc, argv);
   } catch (const ExitStatus& status) {
     return status.value;
+  } catch (const ReaderGone&) {  // has read enough, as `head` does
+    return ExitStatus::kBySignal + SIGPIPE;
   } catch (const std::exception& error) {
-    std::fflush(stdout);
-    if (const std::string words = last_words(error.what()); !words.empty())
-      fmt::print(stderr, "wisp: {}\n", words);
+    if (const std::string words = last_words(error.what()); !words.empty()) write_notice(words);
     return 1;
   }
 }

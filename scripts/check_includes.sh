@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks the include rules: the direction of folders and of the rooms (subfolders) in them, and the places of headers of
-# other libraries.
+# other libraries, of the environment and of printing.
 #
 #   check_includes.sh [ROOT]
 #
@@ -116,6 +116,10 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
 }
 /getenv[ \t]*\(/ {
   if (FILENAME != "distributed/launch.cpp") fail("environment variables are read in distributed/launch.cpp")
+}
+/(fmt::v?print|std::(v?f?printf|f?puts|f?putc|putchar|fwrite|cout|cerr|clog))[^A-Za-z_]/ {
+  if (FILENAME != "core/io/output_streams.cpp")
+    fail("names from files must not reach a terminal raw: print by core/io/output_streams.h")
 }
 END { exit failed }
 ' {} +

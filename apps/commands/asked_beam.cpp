@@ -5,6 +5,7 @@
 #include "apps/commands/commands.h"
 #include "apps/speech/arpa.h"
 #include "apps/speech/spelling.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 
@@ -31,7 +32,7 @@ std::optional<BeamOptions> AskedBeam::open(std::optional<NgramModel>& model,
   if (words.empty()) return beam;
   beam.words = &model.emplace(read_arpa(words));
   const std::string notice = spelling_notice(*model, labels);
-  if (!notice.empty()) fmt::print(stderr, "wisp: {}: {}\n", words, notice);
+  if (!notice.empty()) write_notice(fmt::format("{}: {}", words, notice));
   return beam;
 }
 

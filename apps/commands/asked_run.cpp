@@ -8,6 +8,7 @@
 
 #include "apps/commands/commands.h"
 #include "core/base/error.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 namespace {
@@ -42,7 +43,7 @@ std::unique_ptr<Inference> AskedRun::open() {
     WISP_CHECK(!files.empty(), "no file is named, only keys to change: ", overrides.front());
   }
   auto model = std::make_unique<Inference>(path, overrides, checkpoint);
-  for (const std::string& notice : model->notices()) fmt::print(stderr, "wisp: {}\n", notice);
+  for (const std::string& notice : model->notices()) write_notice(notice);
   return model;
 }
 

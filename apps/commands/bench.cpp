@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/omp_threads.h"
 #include "core/device/device_remarks.h"
+#include "core/io/output_streams.h"
 #include "distributed/bench/codec_bench.h"
 
 namespace wisp {
@@ -39,24 +39,25 @@ struct StepArguments {
 void run_step(const StepArguments& arguments) {
   const StepTiming timing = bench_step(arguments.config.load(), arguments.config.stem(),
                                        arguments.seconds, arguments.steps);
-  for (const std::string& remark : take_device_remarks()) fmt::print(stderr, "wisp: {}\n", remark);
+  for (const std::string& remark : take_device_remarks()) write_notice(remark);
   if (arguments.json) {
-    fmt::print("{}\n", timing.json());
+    write_out(fmt::format("{}\n", timing.json()));
   } else {
-    fmt::print("{} ({}): batch {}, {:.1f} {}, {:.2f} ms a step\n", timing.name, timing.impl,
-               timing.batch, timing.rate, timing.unit, timing.ms);
+    write_out(fmt::format("{} ({}): batch {}, {:.1f} {}, {:.2f} ms a step\n", timing.name,
+                          timing.impl, timing.batch, timing.rate, timing.unit, timing.ms));
     if (timing.device.kernels > 0) {
       const auto of_step = [&](int64_t count) {
         return static_cast<double>(count) / static_cast<double>(timing.steps);
       };
-      fmt::print(
+      write_out(fmt::format(
           "a step of a worker asks the device for {:.1f} kernels, {:.1f} calls of libraries "
           "and {:.1f} copies\n",
           of_step(timing.device.kernels), of_step(timing.device.calls),
-          of_step(timing.device.copies));
+          of_step(timing.device.copies)));
       if (timing.device.fallbacks > 0)
-        fmt::print("{:.1f} convolutions of it run in f32, because the library has none in bf16\n",
-                   of_step(timing.device.fallbacks));
+        write_out(fmt::format(
+            "{:.1f} convolutions of it run in f32, because the library has none in bf16\n",
+            of_step(timing.device.fallbacks)));
     }
   }
 }
@@ -132,8 +133,7 @@ void bench_method(const CodecArguments& arguments, const std::string& method,
   };
   const CodecResult result = bench_codec(method, make, arguments.options);
   const std::string options = fmt::format("{}", fmt::join(overrides, " "));
-  fmt::print("{}\n", arguments.json ? json(result, options) : text(result, options));
-  std::fflush(stdout);
+  write_out(fmt::format("{}\n", arguments.json ? json(result, options) : text(result, options)));
 }
 
 /// Benchmarks every method at its defaults, except a threshold that random gradients pass now and
@@ -164,12 +164,12 @@ void run_codec(CodecArguments arguments) {
              "bench codec: expected --method NAME or --all");
   take_device(arguments);
   if (!arguments.json) {
-    fmt::print("{} gradients, ratio {}, {} threads, {}; (x): times the limit\n",
-               arguments.options.numel, arguments.options.ratio, arguments.options.threads,
-               arguments.options.device.str());
-    fmt::print("{:<14} {:>16} {:>16} {:>16} {:>11} {:>11} {:>10} {:>8} {:>7} {:>8}\n", "method",
-               "encode ms", "decode 1", "decode 4", "payload", "state", "scratch", "error",
-               "cosine", "bias");
+    write_out(fmt::format("{} gradients, ratio {}, {} threads, {}; (x): times the limit\n",
+                          arguments.options.numel, arguments.options.ratio,
+                          arguments.options.threads, arguments.options.device.str()));
+    write_out(fmt::format("{:<14} {:>16} {:>16} {:>16} {:>11} {:>11} {:>10} {:>8} {:>7} {:>8}\n",
+                          "method", "encode ms", "decode 1", "decode 4", "payload", "state",
+                          "scratch", "error", "cosine", "bias"));
   }
   if (arguments.all) return bench_all(arguments);
   bench_method(arguments, arguments.method);

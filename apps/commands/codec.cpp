@@ -5,7 +5,9 @@
 #include "apps/commands/commands.h"
 #include "apps/lab/codec_lab.h"
 #include "core/base/number.h"
+#include "core/io/output_streams.h"
 #include "core/io/toml_text.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -42,25 +44,25 @@ void run_codec_lab(const CodecLabArguments& arguments) {
              ": compression.method has no place here: --method names it");
   config.set("compression.method", to_toml(arguments.method));
   const LabSummary summary = run_lab(std::move(config), request);
-  fmt::print(
+  write_out(fmt::format(
       "{}: {} steps of {} workers and {} elements, {} of them compressed; {:.0f} bytes sent a step "
       "and worker, {:.1f}x less than dense; relative error {:.4g}, cosine {:.4g}\n",
       arguments.method, summary.steps, request.inputs.size(), summary.numel, summary.compressed,
-      summary.bytes_sent, summary.reduction_sent, summary.relative_error, summary.cosine);
+      summary.bytes_sent, summary.reduction_sent, summary.relative_error, summary.cosine));
   if (summary.cosines < summary.steps)
-    fmt::print(
+    write_out(fmt::format(
         "the cosine is undefined in {} steps, where one of the means is zero or not finite\n",
-        summary.steps - summary.cosines);
+        summary.steps - summary.cosines));
   const auto left_out = [](int64_t steps, const char* what) {
     if (steps > 0)
-      fmt::print(
+      write_out(fmt::format(
           "a worker's gradient {} in {} steps and counted as zero; steps.jsonl names steps and "
           "ranks\n",
-          what, steps);
+          what, steps));
   };
   left_out(summary.nonfinite, "was not finite");
   left_out(summary.too_large, "was finite, but had a norm above 2^96,");
-  for (const std::string& remark : summary.remarks) fmt::print("{}\n", remark);
+  for (const std::string& remark : summary.remarks) write_out(visible(remark) + "\n");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "apps/reference/config_reference.h"
 #include "apps/setup/methods.h"
 #include "apps/table/table_file.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 namespace {
@@ -217,7 +218,8 @@ Words completions(const CLI::App& program, const Words& typed) {
 /// Adds the command that the shells' functions call.
 void add_complete(CLI::App& program) {
   const auto print_completions = [&program](const Words& typed) {
-    for (const std::string& word : completions(program, typed)) fmt::print("{}\n", word);
+    for (const std::string& word : completions(program, typed))
+      write_out(fmt::format("{}\n", word));
   };
   const auto [command, typed] = add_command<Words>(
       program, "complete", "print the completions of a word, one per line", print_completions);
@@ -229,7 +231,7 @@ void add_complete(CLI::App& program) {
 
 void add_completion(CLI::App& program) {
   const auto print_script = [](const std::string& shell) {
-    fmt::print("{}", shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish);
+    write_out(shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish);
   };
   const auto [command, shell] = add_command<std::string>(
       program, "completion", "print completions for a shell", print_script);

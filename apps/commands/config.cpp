@@ -3,6 +3,7 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "apps/reference/config_reference.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 namespace {
@@ -14,8 +15,8 @@ struct PrintedConfig {
 
 void run_config(const PrintedConfig& arguments) {
   if (!arguments.reference && arguments.config.path.empty()) throw CLI::RequiredError("config");
-  fmt::print("{}", arguments.reference ? config_reference()
-                                       : arguments.config.prepare().config().resolved());
+  write_out(arguments.reference ? config_reference()
+                                : arguments.config.prepare().config().resolved());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/io/input_file.h"
+#include "core/io/output_streams.h"
 #include "core/io/toml_limits.h"
 #include "core/io/toml_text.h"
 #include "data/data_source.h"
@@ -48,7 +49,7 @@ Config ConfigArguments::load() const {
 
 Prepared ConfigArguments::prepare() const {
   Prepared prepared(load());
-  for (const std::string& notice : prepared.notices()) fmt::print(stderr, "wisp: {}\n", notice);
+  for (const std::string& notice : prepared.notices()) write_notice(notice);
   return prepared;
 }
 

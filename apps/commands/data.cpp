@@ -6,6 +6,8 @@
 #include "apps/survey/data_survey.h"
 #include "apps/survey/picture_files.h"
 #include "apps/survey/survey_text.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -24,10 +26,10 @@ void run_data(const DataArguments& arguments) {
   const bool write = !arguments.write.empty();
   const int64_t written = write ? write_pictures(prepared, arguments.count, arguments.write) : 0;
   const DataSurvey survey = survey_data(prepared);
-  fmt::print("{}", arguments.json ? survey_json(survey) : survey_table(survey));
+  write_out(arguments.json ? survey_json(survey) : survey_table(survey));
   if (write && !arguments.json)
-    fmt::print("\n{} pictures in {}, as the model gets the first samples of training\n", written,
-               arguments.write);
+    write_out(fmt::format("\n{} pictures in {}, as the model gets the first samples of training\n",
+                          written, visible(arguments.write)));
 }
 
 }  // namespace

@@ -2,13 +2,14 @@
 
 #include "apps/commands/commands.h"
 #include "apps/reference/device_list.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 
 void add_devices(CLI::App& program) {
   const auto print_devices = [](bool as_json) {
     const DeviceList list = list_devices();
-    fmt::print("{}", as_json ? device_json(list) : device_table(list));
+    write_out(as_json ? device_json(list) : device_table(list));
   };
   const auto [command, json] = add_command<bool>(
       program, "devices", "list the devices that this program can train on", print_devices);

@@ -5,6 +5,7 @@
 #include "apps/commands/commands.h"
 #include "apps/report/run_diff.h"
 #include "core/base/error.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 namespace {
@@ -18,10 +19,10 @@ struct DiffArguments {
 void run_diff(const DiffArguments& arguments) {
   try {
     const RunRecord a = RunRecord::read(arguments.a), b = RunRecord::read(arguments.b);
-    fmt::print("{}", diff_text(a, b));
+    write_out(diff_text(a, b));
     if (!compare_runs(a, b).equal()) throw ExitStatus{kDifferent};
   } catch (const Error& error) {
-    fmt::print(stderr, "wisp: {}\n", error.what());
+    write_notice(error.what());
     throw ExitStatus{kTrouble};
   }
 }

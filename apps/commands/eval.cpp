@@ -13,6 +13,8 @@
 #include "apps/setup/tally.h"
 #include "apps/train/trainer.h"
 #include "core/io/output_file.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -47,16 +49,16 @@ std::string percent(double rate) { return fmt::format("{:.2f} %", 100.0 * rate);
 std::string name_of(const BeamOptions& beam, const std::string& words) {
   if (words.empty()) return fmt::format("beam {}", beam.width);
   return fmt::format("beam {}, {}, alpha {}, beta {}", beam.width,
-                     std::filesystem::path(words).filename().string(), beam.alpha, beam.beta);
+                     visible(std::filesystem::path(words).filename().string()), beam.alpha,
+                     beam.beta);
 }
 
 /// Decodes by the best path and, if given, by the search `beam`.
 std::vector<Decoded> decode_all(const EvalArguments& arguments,
                                 const std::optional<BeamOptions>& beam, const Prepared& run,
                                 Inference& model) {
-  const std::vector<Heard> heard = hear(model, run, Split::test, [](const std::string& damage) {
-    fmt::print(stderr, "wisp: {}\n", damage);
-  });
+  const std::vector<Heard> heard =
+      hear(model, run, Split::test, [](const std::string& damage) { write_notice(damage); });
   std::vector<Decoded> ways;
   const auto add = [&](const std::string& way, const std::optional<BeamOptions>& by) {
     Decoded decoded{way, decode(heard, model.facts().names, by, model.context().threads), {}};
@@ -72,11 +74,11 @@ void write_alignment(const std::string& path, const Decoded& decoded) {
   std::string text;
   for (const HeardUtterance& utterance : decoded.utterances) {
     const EditCounts words = count_errors(utterance.reference, utterance.hypothesis).words;
-    text += fmt::format("{} {}: {} edits, {} words\n{}\n", utterance.id, utterance.speaker,
-                        words.edits(), words.reference(),
+    text += fmt::format("{} {}: {} edits, {} words\n{}\n", visible(utterance.id),
+                        visible(utterance.speaker), words.edits(), words.reference(),
                         alignment_text(utterance.reference, utterance.hypothesis));
   }
-  write_file(path, text, Unread::awaited);
+  write_file(path, visible_lines(text), Unread::awaited);
 }
 
 /// Throws Error for a run whose samples have no class of their own, as texts and utterances.
@@ -89,40 +91,43 @@ void check_has_classes(const Facts& facts) {
 
 void print_classes(const char* split, const Evaluation& evaluation, const Facts& facts) {
   if (evaluation.classes.empty()) return;
-  fmt::print("\n{:>7} {:>8}  {} by class\n", "targets", "accuracy", split);
+  write_out(fmt::format("\n{:>7} {:>8}  {} by class\n", "targets", "accuracy", split));
   for (size_t c = 0; c < evaluation.classes.size(); ++c) {
     const auto [targets, correct] = evaluation.classes[c];
     const double accuracy = static_cast<double>(correct) / static_cast<double>(targets);
-    fmt::print("{:>7} {:>8}  {}{}\n", targets, targets == 0 ? "-" : percent(accuracy), c,
-               c < facts.names.size() ? " " + facts.names[c] : "");
+    write_out(fmt::format("{:>7} {:>8}  {}{}\n", targets, targets == 0 ? "-" : percent(accuracy), c,
+                          c < facts.names.size() ? " " + visible_name(facts.names[c]) : ""));
   }
 }
 
 void print(const char* split, const RunEvaluation& run, const Evaluation& evaluation) {
-  fmt::print("{}", split);
+  write_out(split);
   for (size_t i = 0; i < run.metrics.size(); ++i)
-    fmt::print(" {} {},", run.metrics[i].name, run.metrics[i].text(evaluation.metrics[i]));
-  fmt::print(" loss {:.4f}, {} targets\n", evaluation.loss, evaluation.targets);
+    write_out(fmt::format(" {} {},", visible(run.metrics[i].name),
+                          run.metrics[i].text(evaluation.metrics[i])));
+  write_out(fmt::format(" loss {:.4f}, {} targets\n", evaluation.loss, evaluation.targets));
 }
 
 void print(const std::vector<Decoded>& ways) {
   for (const Decoded& decoded : ways) {
     const ErrorCounts& total = decoded.errors.total;
-    fmt::print("test, {}: wer {}, cer {}, {} of {} utterances have errors\n", decoded.way,
-               percent(total.words.rate()), percent(total.characters.rate()),
-               total.wrong_utterances, total.utterances);
+    write_out(fmt::format("test, {}: wer {}, cer {}, {} of {} utterances have errors\n",
+                          decoded.way, percent(total.words.rate()),
+                          percent(total.characters.rate()), total.wrong_utterances,
+                          total.utterances));
   }
   const auto& speakers = ways.front().errors.speakers;
   if (speakers.size() < 2) return;
-  fmt::print("\n{:<16} {:>10} {:>8}", "speaker", "utterances", "words");
-  for (const Decoded& decoded : ways) fmt::print("  wer, {}", decoded.way);
-  fmt::print("\n");
+  write_out(fmt::format("\n{:<16} {:>10} {:>8}", "speaker", "utterances", "words"));
+  for (const Decoded& decoded : ways) write_out(fmt::format("  wer, {}", decoded.way));
+  write_out("\n");
   for (const auto& [speaker, counts] : speakers) {
-    fmt::print("{:<16} {:>10} {:>8}", speaker, counts.utterances, counts.words.reference());
+    write_out(fmt::format("{:<16} {:>10} {:>8}", visible(speaker), counts.utterances,
+                          counts.words.reference()));
     for (const Decoded& decoded : ways)
-      fmt::print("  {:>{}}", percent(decoded.errors.speakers.at(speaker).words.rate()),
-                 decoded.way.size() + 5);
-    fmt::print("\n");
+      write_out(fmt::format("  {:>{}}", percent(decoded.errors.speakers.at(speaker).words.rate()),
+                            decoded.way.size() + 5));
+    write_out("\n");
   }
 }
 
@@ -157,7 +162,8 @@ void print_json(const RunEvaluation& run, const NamedEvaluations& splits,
   ordered_json object;
   for (const auto& [split, evaluation] : splits) object[split] = json_of(run, *evaluation);
   for (const Decoded& decoded : ways) object["decoded"].push_back(json_of(decoded));
-  fmt::print("{}\n", object.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  write_out(
+      fmt::format("{}\n", object.dump(2, ' ', false, ordered_json::error_handler_t::replace)));
 }
 
 void run_eval(const EvalArguments& arguments) {
@@ -177,11 +183,12 @@ void run_eval(const EvalArguments& arguments) {
   }
   const RunEvaluation evaluation = evaluate_run(arguments.run, arguments.overrides,
                                                 arguments.checkpoint, ask, arguments.classes);
-  for (const std::string& notice : evaluation.notices) fmt::print(stderr, "wisp: {}\n", notice);
+  for (const std::string& notice : evaluation.notices) write_notice(notice);
   NamedEvaluations splits{{"test", &evaluation.test}};
   if (evaluation.validation) splits.emplace_back("validation", &*evaluation.validation);
   for (const auto& [split, found] : splits)
-    if (!std::isfinite(found->loss)) fmt::print(stderr, "wisp: {}: {}\n", split, kNotFinite);
+    if (!std::isfinite(found->loss)) write_notice(fmt::format("{}: {}", split, kNotFinite));
+  if (!arguments.alignment.empty()) write_alignment(arguments.alignment, ways.back());
   if (arguments.json) {
     print_json(evaluation, splits, ways);
   } else {
@@ -189,7 +196,6 @@ void run_eval(const EvalArguments& arguments) {
     for (const auto& [split, found] : splits) print_classes(split, *found, facts);
     if (!ways.empty()) print(ways);
   }
-  if (!arguments.alignment.empty()) write_alignment(arguments.alignment, ways.back());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include "apps/commands/commands.h"
 #include "apps/interchange/exchange.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -16,8 +18,8 @@ struct ExportArguments {
 void run_export(const ExportArguments& arguments) {
   const std::vector<std::string> notices =
       export_run(arguments.run, arguments.to, arguments.overrides, arguments.checkpoint);
-  for (const std::string& notice : notices) fmt::print(stderr, "wisp: {}\n", notice);
-  fmt::print("{}: written\n", arguments.to);
+  for (const std::string& notice : notices) write_notice(notice);
+  write_out(visible(arguments.to) + ": written\n");
 }
 
 }  // namespace

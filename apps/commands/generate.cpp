@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -22,14 +23,13 @@ void print_text(TextReader& reader, const Prompt& prompt, const GenerateArgument
   const std::vector<std::string>& words = reader.vocabulary().words();
   WordsAsText text;
   const auto print = [&](int32_t token) {
-    fmt::print("{}", text.next(words[static_cast<size_t>(token)]));
-    std::fflush(stdout);
+    write_out(text.next(visible_name(words[static_cast<size_t>(token)])));
   };
   if (!arguments.prompt.empty()) {
     for (const int32_t token : prompt.tokens) print(token);
   }
   generate(reader, prompt, arguments.options, [&](const DrawnWord& drawn) { print(drawn.token); });
-  if (text.in_line) fmt::print("\n");
+  if (text.in_line) write_out("\n");
 }
 
 void print_json(TextReader& reader, const Prompt& prompt, const GenerateOptions& options) {
@@ -51,7 +51,8 @@ void print_json(TextReader& reader, const Prompt& prompt, const GenerateOptions&
     all += text.next(word);
   });
   object["text"] = all;
-  fmt::print("{}\n", object.dump());
+  write_out(fmt::format(
+      "{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
 }
 
 void run_generate(GenerateArguments& arguments) {
@@ -60,8 +61,8 @@ void run_generate(GenerateArguments& arguments) {
   TextReader reader(*model);
   const Prompt prompt = Prompt::of(arguments.prompt, reader.vocabulary());
   if (!prompt.unknown.empty())
-    fmt::print(stderr, "wisp: read as {}, as the run does not know them: {}\n",
-               Vocabulary::kUnknown, fmt::join(prompt.unknown, ", "));
+    write_notice(fmt::format("read as {}, as the run does not know them: {}", Vocabulary::kUnknown,
+                             fmt::join(prompt.unknown, ", ")));
   arguments.run.json ? print_json(reader, prompt, arguments.options)
                      : print_text(reader, prompt, arguments);
 }

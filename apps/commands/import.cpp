@@ -3,6 +3,8 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "apps/interchange/exchange.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -18,8 +20,8 @@ void run_import(const ImportArguments& arguments) {
   const std::string out = arguments.out.empty() ? "runs/" + arguments.config.stem() : arguments.out;
   import_run(arguments.config.load(), arguments.file, out,
              arguments.overwrite ? RunDirectory::Open::overwrite : RunDirectory::Open::create);
-  fmt::print("{}: holds the weights of {}; evaluate with `wisp eval {}`\n", out, arguments.file,
-             out);
+  write_out(fmt::format("{}: holds the weights of {}; evaluate with `wisp eval {}`\n", visible(out),
+                        visible(arguments.file), visible(out)));
 }
 
 }  // namespace

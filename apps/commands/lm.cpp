@@ -7,6 +7,8 @@
 #include "apps/speech/arpa.h"
 #include "apps/speech/ngram_training.h"
 #include "core/io/input_file.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 #include "data/text/vocabulary.h"
 
 namespace wisp {
@@ -27,19 +29,20 @@ std::string read(const std::string& path) {
 }
 
 void print_counts(const std::string& file, const std::vector<int64_t>& counts) {
-  fmt::print("{}:", file);
+  write_out(visible(file) + ":");
   for (size_t i = 0; i < counts.size(); ++i)
-    fmt::print("{} {} {}-grams", i > 0 ? "," : "", counts[i], i + 1);
-  fmt::print("\n");
+    write_out(fmt::format("{} {} {}-grams", i > 0 ? "," : "", counts[i], i + 1));
+  write_out("\n");
 }
 
 void print_score(const std::string& file, const NgramScore& score) {
-  fmt::print(
+  write_out(fmt::format(
       "{}: perplexity {:.2f}, {} words of {} sentences, whose ends are words; {:.2f} % unknown",
-      file, score.perplexity(), score.words, score.sentences,
-      100.0 * static_cast<double>(score.unknown) / static_cast<double>(score.words));
-  if (score.unknown > 0) fmt::print(", perplexity of the others {:.2f}", score.known_perplexity());
-  fmt::print("\n");
+      visible(file), score.perplexity(), score.words, score.sentences,
+      100.0 * static_cast<double>(score.unknown) / static_cast<double>(score.words)));
+  if (score.unknown > 0)
+    write_out(fmt::format(", perplexity of the others {:.2f}", score.known_perplexity()));
+  write_out("\n");
 }
 
 void run_lm(const LmArguments& arguments) {

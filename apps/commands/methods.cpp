@@ -6,6 +6,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/reference/method_matrix.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 namespace {
@@ -37,9 +38,9 @@ struct MethodsArguments {
 
 void run_methods(const MethodsArguments& arguments) {
   if (arguments.matrix) {
-    fmt::print("{}", method_matrix());
+    write_out(method_matrix());
   } else {
-    fmt::print("{}", arguments.method.empty() ? list_methods() : describe_method(arguments.method));
+    write_out(arguments.method.empty() ? list_methods() : describe_method(arguments.method));
   }
 }
 

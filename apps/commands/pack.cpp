@@ -10,6 +10,8 @@
 #include "apps/commands/stop_signals.h"
 #include "core/base/error.h"
 #include "core/base/omp_threads.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 #include "data/photos/photo_layout.h"
 #include "data/photos/photo_packing.h"
 #include "data/photos/photo_shards.h"
@@ -25,12 +27,13 @@ struct PackArguments {
 };
 
 void print_packed(const PackedPhotos& packed, const std::string& out) {
-  fmt::print("{}: {} photos, {:.1f} MB\n", out, packed.photos,
-             1e-6 * static_cast<double>(packed.bytes));
+  write_progress(fmt::format("{}: {} photos, {:.1f} MB\n", visible(out), packed.photos,
+                             1e-6 * static_cast<double>(packed.bytes)));
   if (packed.damaged.empty()) return;
-  fmt::print("{} photos are damaged and were packed as they are:\n", packed.damaged.size());
+  write_progress(
+      fmt::format("{} photos are damaged and were packed as they are:\n", packed.damaged.size()));
   for (size_t i = 0; i < std::min(packed.damaged.size(), kMostDamaged); ++i)
-    fmt::print("  {}\n", packed.damaged[i]);
+    write_progress(fmt::format("  {}\n", visible(packed.damaged[i])));
 }
 
 /// Packs the photos of a folder, unless they are packed already. Throws Error for other shards.
@@ -41,19 +44,18 @@ void pack(const FoundPhotos& found, const std::vector<std::string>& classes, con
                       there = origin_of_shards(out);
     WISP_CHECK(origin == there, out, ": holds shards of ", there, ", asked for are ", origin,
                "; pack into another folder, or remove this one");
-    fmt::print("{}: holds photos of these names already\n", out);
+    write_progress(fmt::format("{}: holds photos of these names already\n", visible(out)));
     return;
   }
-  for (const std::string& notice : found.notices) fmt::print("{}\n", notice);
+  for (const std::string& notice : found.notices) write_progress(visible(notice) + "\n");
   const bool live = isatty(STDOUT_FILENO) == 1;
   const PackedPhotos packed =
       pack_photos(*found.photos, classes, out, options, [&](int64_t photos) {
-        if (live) fmt::print("\r{} of {} photos\r", photos, found.photos->count());
-        std::fflush(stdout);
+        if (live) redraw(stdout, fmt::format("\r{} of {} photos\r", photos, found.photos->count()));
         return StopSignals::received() == 0;
       });
   if (packed.stopped) {
-    fmt::print("stopped; nothing was written to {}\n", out);
+    write_progress(fmt::format("stopped; nothing was written to {}\n", visible(out)));
     throw ExitStatus{ExitStatus::kBySignal + StopSignals::received()};
   }
   print_packed(packed, out);

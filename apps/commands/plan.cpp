@@ -3,6 +3,7 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "apps/lab/exchange_table.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 namespace {
@@ -16,7 +17,7 @@ void run_plan(const PlanArguments& arguments) {
   const Prepared prepared = arguments.config.prepare();
   const int workers = prepared.options().workers;
   const auto text = arguments.json ? exchange_json : exchange_table;
-  fmt::print("{}", text(prepared.exchange(), workers));
+  write_out(text(prepared.exchange(), workers));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -26,19 +28,21 @@ void print_json(const Prediction& prediction) {
     if (!found.name.empty()) of_class["name"] = found.name;
     of_class["probability"] = found.probability;
   }
-  fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  write_out(
+      fmt::format("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
 }
 
 void print_text(const Prediction& prediction) {
-  if (!prediction.error.empty()) return fmt::print(stderr, "wisp: {}\n", prediction.error);
-  std::string line = prediction.file;
+  if (!prediction.error.empty()) return write_notice(prediction.error);
+  std::string line = visible(prediction.file);
   const char* separator = ": ";
   for (const ClassProbability& found : prediction.classes) {
-    const std::string name = found.name.empty() ? fmt::format("class {}", found.index) : found.name;
+    const std::string name =
+        found.name.empty() ? fmt::format("class {}", found.index) : visible_name(found.name);
     line += fmt::format("{}{} {:.1f} %", separator, name, 100.0 * found.probability);
     separator = ", ";
   }
-  fmt::print("{}\n", line);
+  write_out(fmt::format("{}\n", line));
 }
 
 void run_predict(PredictArguments& arguments) {

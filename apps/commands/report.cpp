@@ -5,6 +5,7 @@
 #include "apps/commands/commands.h"
 #include "apps/report/page/page.h"
 #include "core/io/output_file.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 namespace {
@@ -17,8 +18,8 @@ struct ReportArguments {
 void run_report(const ReportArguments& arguments) {
   std::vector<RunRecord> runs;
   for (const std::string& path : arguments.runs) runs.push_back(RunRecord::read(path));
-  fmt::print("{}", report_table(runs));
   if (!arguments.html.empty()) write_file(arguments.html, report_page(runs), Unread::awaited);
+  write_out(report_table(runs));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
 #include "core/io/input_file.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -17,13 +19,15 @@ Score score_file(Inference& model, const std::string& path) {
 }
 
 void print_text(const std::string& file, const Score& score) {
-  fmt::print("{}: perplexity {:.2f}, {:.4f} nats a word, {:.4f} bits a character\n", file,
-             score.perplexity(), score.nats_per_word(), score.bits_per_character());
-  fmt::print("{} words, each but the text's first, a line's end is one; {:.2f} % unknown",
-             score.words,
-             100.0 * static_cast<double>(score.unknown) / static_cast<double>(score.words));
-  if (score.unknown > 0) fmt::print(", perplexity of the others {:.2f}", score.known_perplexity());
-  fmt::print("\n");
+  write_out(fmt::format("{}: perplexity {:.2f}, {:.4f} nats a word, {:.4f} bits a character\n",
+                        visible(file), score.perplexity(), score.nats_per_word(),
+                        score.bits_per_character()));
+  write_out(fmt::format(
+      "{} words, each but the text's first, a line's end is one; {:.2f} % unknown", score.words,
+      100.0 * static_cast<double>(score.unknown) / static_cast<double>(score.words)));
+  if (score.unknown > 0)
+    write_out(fmt::format(", perplexity of the others {:.2f}", score.known_perplexity()));
+  write_out("\n");
 }
 
 void print_json(const std::string& file, const Score& score) {
@@ -36,7 +40,8 @@ void print_json(const std::string& file, const Score& score) {
   object["unknown"] = score.unknown;
   object["known_perplexity"] = score.known_perplexity();
   object["characters"] = score.characters;
-  fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  write_out(
+      fmt::format("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
 }
 
 void run_score(AskedRun& asked) {

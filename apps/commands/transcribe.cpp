@@ -8,6 +8,8 @@
 #include "apps/commands/asked_beam.h"
 #include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -18,8 +20,8 @@ struct TranscribeArguments {
 };
 
 void print_text(const Transcript& transcript) {
-  if (!transcript.error.empty()) return fmt::print(stderr, "wisp: {}\n", transcript.error);
-  fmt::print("{}: {}\n", transcript.file, transcript.text);
+  if (!transcript.error.empty()) return write_notice(transcript.error);
+  write_out(fmt::format("{}: {}\n", visible(transcript.file), visible(transcript.text)));
 }
 
 void print_json(const Transcript& transcript) {
@@ -36,7 +38,8 @@ void print_json(const Transcript& transcript) {
                                {"end_s", word.end_s},
                                {"confidence", word.confidence}});
   }
-  fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  write_out(
+      fmt::format("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
 }
 
 void run_transcribe(TranscribeArguments& arguments) {

@@ -11,6 +11,7 @@
 #include "apps/inference/hear.h"
 #include "apps/run/run_directory.h"
 #include "core/base/error.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 namespace {
@@ -29,9 +30,9 @@ std::vector<Heard> hear_validation(const TuneLmArguments& arguments, Inference& 
   WISP_CHECK(run.has_validation(), path,
              " has no validation split to choose weights on; set data.validation");
   run.load();
-  for (const std::string& notice : run.passed_over()) fmt::print(stderr, "wisp: {}\n", notice);
+  for (const std::string& notice : run.passed_over()) write_notice(notice);
   return hear(model, run, Split::validation,
-              [](const std::string& damage) { fmt::print(stderr, "wisp: {}\n", damage); });
+              [](const std::string& damage) { write_notice(damage); });
 }
 
 nlohmann::ordered_json json_of(const TriedWeights& tried) {
@@ -49,20 +50,23 @@ void run_tune_lm(TuneLmArguments& arguments) {
   const std::vector<Heard> heard = hear_validation(arguments, *model);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   const bool json = arguments.run.json;
-  if (!json) fmt::print("{:>6} {:>6} {:>10} {:>10}\n", "alpha", "beta", "wer", "cer");
-  const TriedWeights best = tune_decoding(
-      heard, model->facts().names, beam, arguments.alphas, arguments.betas,
-      model->context().threads, [&](const TriedWeights& tried) {
-        if (json) return all.push_back(json_of(tried));
-        fmt::print("{:>6} {:>6} {:>8.2f} % {:>8.2f} %\n", tried.alpha, tried.beta,
-                   100.0 * tried.errors.words.rate(), 100.0 * tried.errors.characters.rate());
-      });
+  if (!json) write_out(fmt::format("{:>6} {:>6} {:>10} {:>10}\n", "alpha", "beta", "wer", "cer"));
+  const TriedWeights best =
+      tune_decoding(heard, model->facts().names, beam, arguments.alphas, arguments.betas,
+                    model->context().threads, [&](const TriedWeights& tried) {
+                      if (json) return all.push_back(json_of(tried));
+                      write_out(fmt::format("{:>6} {:>6} {:>8.2f} % {:>8.2f} %\n", tried.alpha,
+                                            tried.beta, 100.0 * tried.errors.words.rate(),
+                                            100.0 * tried.errors.characters.rate()));
+                    });
   if (json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"best", json_of(best)}, {"tried", all}}.dump(2));
+    write_out(fmt::format("{}\n",
+                          nlohmann::ordered_json{{"best", json_of(best)}, {"tried", all}}.dump(2)));
     return;
   }
-  fmt::print("the fewest errors in {} utterances of the validation split: --alpha {} --beta {}\n",
-             best.errors.utterances, best.alpha, best.beta);
+  write_out(fmt::format(
+      "the fewest errors in {} utterances of the validation split: --alpha {} --beta {}\n",
+      best.errors.utterances, best.alpha, best.beta));
 }
 
 }  // namespace

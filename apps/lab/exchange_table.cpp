@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/io/visible_text.h"
 #include "distributed/exchange/step_cost.h"
 
 namespace wisp {
@@ -90,7 +91,7 @@ std::string exchange_table(const ExchangePlan& plan, int workers) {
         plan.neighbourhood ? "exact" : "dense", phase.more_than_dense, phase.bytes_most, workers,
         mean_of(phase), phase.bytes_dense, reduction(phase.bytes_dense, phase.bytes_sent));
   text += fmt::format("state of the methods: {} bytes on each worker\n", plan.state_bytes);
-  for (const std::string& remark : plan.remarks) text += remark + "\n";
+  for (const std::string& remark : plan.remarks) text += visible(remark) + "\n";
   return text;
 }
 

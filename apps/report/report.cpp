@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/report/figure_text.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -77,6 +78,7 @@ std::string report_table(std::span<const RunRecord> runs) {
   if (!any_validates(runs)) {
     for (Row& row : rows) row.erase(row.begin() + kValidation);
   }
+  for (Row& row : rows) std::ranges::transform(row, row.begin(), visible);
   std::vector<size_t> width(rows[1].size());
   for (size_t r = 1; r < rows.size(); ++r) {
     for (size_t c = 0; c < width.size(); ++c) width[c] = std::max(width[c], rows[r][c].size());
@@ -106,9 +108,11 @@ std::string report_table(std::span<const RunRecord> runs) {
       "in flight.\n";
   for (const RunRecord& run : runs) {
     if (!run.diverged.empty())
-      table += fmt::format("{:<{}}  diverged: {}\n", run.name, width[0], run.diverged);
+      table +=
+          fmt::format("{:<{}}  diverged: {}\n", visible(run.name), width[0], visible(run.diverged));
     else if (run.summary)
-      table += fmt::format("{:<{}}  {}\n", run.name, width[0], bottleneck_line(run.summary->times));
+      table += fmt::format("{:<{}}  {}\n", visible(run.name), width[0],
+                           bottleneck_line(run.summary->times));
   }
   return table;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "apps/report/report.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -38,7 +39,7 @@ int64_t last_step(const RunRecord& run) {
 std::string steps_text(const RunDiff& diff, const RunRecord& a, const RunRecord& b) {
   std::string text;
   if (diff.first) {
-    text = fmt::format("{} differs first at step {}: {} and {}\n", diff.first->what,
+    text = fmt::format("{} differs first at step {}: {} and {}\n", visible(diff.first->what),
                        diff.first->step, diff.first->a, diff.first->b);
   } else if (diff.compared == 0) {
     text = "no step was recorded by both\n";
@@ -47,8 +48,8 @@ std::string steps_text(const RunDiff& diff, const RunRecord& a, const RunRecord&
                        diff.compared);
   }
   if (diff.last_a != diff.last_b)
-    text += fmt::format("{} goes on to step {}, {} to step {}\n", a.name, diff.last_a, b.name,
-                        diff.last_b);
+    text += fmt::format("{} goes on to step {}, {} to step {}\n", visible(a.name), diff.last_a,
+                        visible(b.name), diff.last_b);
   return text;
 }
 
@@ -76,13 +77,15 @@ std::string diff_text(const RunRecord& a, const RunRecord& b) {
   const RunDiff diff = compare_runs(a, b);
   std::string text;
   for (const ConfigDifference& row : diff.config) {
-    text += fmt::format("{}: {} and {}\n", row.key, row.values[0].value_or("-"),
-                        row.values[1].value_or("-"));
+    text += fmt::format("{}: {} and {}\n", visible(row.key), visible(row.values[0].value_or("-")),
+                        visible(row.values[1].value_or("-")));
   }
   if (diff.config.empty()) text += "the configurations are equal\n";
-  if (diff.version) text += fmt::format("program: {} and {}\n", a.version, b.version);
+  if (diff.version)
+    text += fmt::format("program: {} and {}\n", visible(a.version), visible(b.version));
   if (a.numerics() != b.numerics())
-    text += fmt::format("computed with: {}\n          and: {}\n", a.numerics(), b.numerics());
+    text += fmt::format("computed with: {}\n          and: {}\n", visible(a.numerics()),
+                        visible(b.numerics()));
   text += steps_text(diff, a, b);
   text += '\n';
   return text + report_table(std::vector<RunRecord>{a, b});

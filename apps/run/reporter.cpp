@@ -11,6 +11,7 @@
 
 #include "apps/run/run_record.h"
 #include "core/base/clock.h"
+#include "core/io/output_streams.h"
 #include "distributed/exchange/step_cost.h"
 
 namespace wisp {
@@ -107,8 +108,7 @@ void Reporter::say(const std::string& text) {
 
 void Reporter::warn(const std::string& text) {
   progress_.clear();
-  // fputs ignores a closed terminal, which must not end the run.
-  std::fputs(fmt::format("wisp: {}\n", text).c_str(), stderr);
+  write_notice(text);
 }
 
 void Reporter::health(const Health& health, int64_t step) {

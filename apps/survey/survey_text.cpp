@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/io/visible_text.h"
+
 namespace wisp {
 namespace {
 
@@ -43,12 +45,9 @@ std::string extents_of(const Shape& sample) {
   return extents.empty() ? "one number" : fmt::format("{}", fmt::join(extents, " x "));
 }
 
-/// A class's name, in quotes if it is not all visible characters.
+/// A class's name, or its number if it has none.
 std::string class_name(const Facts& facts, size_t index) {
-  if (index >= facts.names.size()) return std::to_string(index);
-  const std::string& name = facts.names[index];
-  const auto is_visible = [](unsigned char c) { return c > ' ' && c != 0x7f; };
-  return !name.empty() && std::ranges::all_of(name, is_visible) ? name : fmt::format("{:?}", name);
+  return index < facts.names.size() ? visible_name(facts.names[index]) : std::to_string(index);
 }
 
 std::vector<Row> general_rows(const DataSurvey& survey) {
@@ -161,9 +160,10 @@ std::string survey_table(const DataSurvey& survey) {
     if (split.damaged == 0) continue;
     text += fmt::format("\ndamaged in {}, {} of {}:\n", name_of(split.split), split.damage.size(),
                         split.damaged);
-    for (const std::string& damage : split.damage) text += damage + "\n";
+    for (const std::string& damage : split.damage) text += visible(damage) + "\n";
   }
-  if (!survey.notices.empty()) text += fmt::format("\n{}\n", fmt::join(survey.notices, "\n"));
+  if (!survey.notices.empty()) text += "\n";
+  for (const std::string& notice : survey.notices) text += visible(notice) + "\n";
   return text;
 }
 

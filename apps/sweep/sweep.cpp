@@ -6,6 +6,7 @@
 #include "apps/sweep/run_queue.h"
 #include "apps/sweep/sweep_table.h"
 #include "core/io/output_file.h"
+#include "core/io/output_streams.h"
 
 namespace wisp {
 namespace {
@@ -44,8 +45,8 @@ int run_sweep(const SweepRequest& request, const LoadSwept& load) {
                   .jobs = request.jobs},
                  queued);
   const int status = queue.run([&] { write_tables(request.out, axes, runs, queue); });
-  fmt::print("{} of {} runs have ended: {}/sweep.md, {}/sweep.csv\n", queue.count_ended(),
-             runs.size(), request.out, request.out);
+  write_progress(fmt::format("{} of {} runs have ended: {}/sweep.md, {}/sweep.csv\n",
+                             queue.count_ended(), runs.size(), request.out, request.out));
   return status;
 }
 

@@ -10,6 +10,7 @@
 #include "apps/markdown_cell.h"
 #include "apps/sweep/sample.h"
 #include "core/io/json.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -20,7 +21,7 @@ std::string csv_row(const Row& cells) {
   std::string row;
   for (const std::string& cell : cells) {
     if (&cell != &cells.front()) row += ',';
-    const bool plain = cell.find_first_of(",\"\n") == cell.npos;
+    const bool plain = cell.find_first_of(",\"\r\n") == cell.npos;
     if (!plain) row += '"';
     for (const char c : cell) {
       if (c == '"') row += '"';
@@ -103,7 +104,7 @@ std::string origins(std::span<const SweepResult> results) {
   }
   std::string text;
   for (const auto& [origin, runs] : counts)
-    text += fmt::format("\n{} run{}: {}\n", runs, runs == 1 ? "" : "s", origin);
+    text += fmt::format("\n{} run{}: {}\n", runs, runs == 1 ? "" : "s", visible(origin));
   return text;
 }
 

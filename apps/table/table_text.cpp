@@ -11,6 +11,7 @@
 #include "apps/report/figure_text.h"
 #include "apps/report/page/html_page.h"
 #include "apps/report/page/html_text.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -191,7 +192,7 @@ std::string to_markdown(const TableText& text) {
   lines.insert(lines.begin() + 1, rule);
   std::string markdown;
   for (const Cells& line : lines) markdown += markdown_row(line, widths);
-  for (const std::string& remark : text.remarks) markdown += "\n" + remark + "\n";
+  for (const std::string& remark : text.remarks) markdown += "\n" + visible_lines(remark) + "\n";
   return markdown;
 }
 

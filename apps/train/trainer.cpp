@@ -17,6 +17,7 @@
 #include "core/device/device_remarks.h"
 #include "core/device_words.h"
 #include "core/io/output_file.h"
+#include "core/io/visible_text.h"
 #include "core/ops.h"
 
 namespace wisp {
@@ -55,7 +56,7 @@ std::string opening_text(const Prepared& run, const RunFacts& facts, const std::
     samples += fmt::format(", {} {}", part.split, part.samples);
   return fmt::format("model: {}, {} parameters to train\ndata: {}{}\n{}{}\nrun directory: {}",
                      run.options().model, parameters, chosen(run, "data.name"), samples,
-                     workers_line(run), threads_line(run.options()), directory);
+                     workers_line(run), threads_line(run.options()), visible(directory));
 }
 
 /// Checks model.init before anything is written. Returns a notice for each tensor it leaves as

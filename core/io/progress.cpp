@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 
 #include "core/base/error.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -80,36 +80,28 @@ ProgressLine::ProgressLine(std::FILE* out, Terminal terminal, int64_t interval)
   WISP_CHECK(interval >= 1, "progress: a line every ", interval, " steps, expected 1 or more");
 }
 
-void ProgressLine::put(const std::string& text) {
-  if (hung_up_) return;
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), out_) == text.size() && std::fflush(out_) == 0;
-  hung_up_ = !written && terminal_.interactive && errno == EIO;
-  WISP_CHECK(written || hung_up_, "progress: cannot be written: ", std::strerror(errno));
-}
-
 void ProgressLine::update(const ProgressReport& progress) {
   if (terminal_.interactive) {
     // One column stays free: a full line would wrap.
-    put(kEraseLine + progress_bar(progress, terminal_.width - 1));
+    redraw(out_, kEraseLine + visible(progress_bar(progress, terminal_.width - 1)));
     drawn_ = true;
   } else if (progress.step % interval_ == 0 || progress.step == progress.steps) {
-    put(progress_text(progress) + "\n");
+    redraw(out_, visible(progress_text(progress)) + "\n");
   }
 }
 
 void ProgressLine::say(const std::string& text) {
   clear();
-  put(text + "\n");
+  redraw(out_, visible_lines(text) + "\n");
 }
 
 void ProgressLine::clear() {
-  if (drawn_) put(kEraseLine);
+  if (drawn_) redraw(out_, kEraseLine);
   drawn_ = false;
 }
 
 void ProgressLine::finish() {
-  if (drawn_) put("\n");
+  if (drawn_) redraw(out_, "\n");
   drawn_ = false;
 }
 

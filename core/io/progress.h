@@ -42,7 +42,7 @@ class ProgressLine {
  public:
   /// In a file, a line appears every `interval` steps and at the end of each epoch.
   ProgressLine(std::FILE* out, Terminal terminal, int64_t interval);
-  /// All methods throw Error if the stream cannot be written, unless a terminal was closed.
+  /// No method fails: where the stream cannot be written, a notice says so once, like redraw().
   void update(const ProgressReport& progress);
   /// Writes a permanent line above the bar.
   void say(const std::string& text);
@@ -52,13 +52,10 @@ class ProgressLine {
   void finish();
 
  private:
-  void put(const std::string& text);
-
   std::FILE* out_;
   Terminal terminal_;
   int64_t interval_;
-  bool drawn_ = false;    // whether a bar is on the current line
-  bool hung_up_ = false;  // whether the terminal is closed
+  bool drawn_ = false;  // whether a bar is on the current line
 };
 
 }  // namespace wisp

@@ -62,6 +62,12 @@ std::vector<std::string_view> characters_of(std::string_view text) {
   return characters;
 }
 
+std::string_view beginning_of(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && !begins_character(text[most])) --most;
+  return text.substr(0, most);
+}
+
 std::string_view take_line(std::string_view& text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(text.size(), line.size() + 1));

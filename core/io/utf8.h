@@ -23,6 +23,9 @@ size_t count_characters(std::string_view text);
 /// The characters of a valid UTF-8 text, as views of it.
 std::vector<std::string_view> characters_of(std::string_view text);
 
+/// The longest beginning of at most `most` bytes that does not end within a character.
+std::string_view beginning_of(std::string_view text, size_t most);
+
 /// Takes the first line off `text`, and returns it without its line feed.
 std::string_view take_line(std::string_view& text);
 

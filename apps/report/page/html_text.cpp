@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "core/io/utf8.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
-
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 std::string escaped(char c) {
   constexpr std::pair<char, const char*> kEscapes[] = {
@@ -19,7 +18,7 @@ std::string escaped(char c) {
   for (const auto& [plain, escape] : kEscapes) {
     if (c == plain) return escape;
   }
-  return is_control(c) ? "?" : std::string(1, c);
+  return std::string(1, c);
 }
 
 }  // namespace
@@ -27,13 +26,13 @@ std::string escaped(char c) {
 std::string html_text(std::string_view text) {
   std::string html;
   for (size_t at = 0; at < text.size();) {
-    const size_t bytes = character_bytes(text.substr(at));
+    const size_t bytes = visible_bytes(text.substr(at));
     if (bytes > 1) {
       html += text.substr(at, bytes);
     } else {
       html += bytes == 1 ? escaped(text[at]) : "?";
     }
-    at += std::max<size_t>(bytes, 1);
+    at += std::max<size_t>(character_bytes(text.substr(at)), 1);
   }
   return html;
 }
@@ -41,8 +40,8 @@ std::string html_text(std::string_view text) {
 bool html_keeps(std::string_view text) {
   size_t bytes = 0;
   for (size_t at = 0; at < text.size(); at += bytes) {
-    bytes = character_bytes(text.substr(at));
-    if (bytes == 0 || is_control(text[at])) return false;
+    bytes = visible_bytes(text.substr(at));
+    if (bytes == 0) return false;
   }
   return true;
 }

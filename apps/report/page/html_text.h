@@ -7,7 +7,7 @@
 namespace wisp {
 
 /// Escapes everything that HTML or SVG would read as markup, both between tags and in quoted
-/// attributes. Bytes that are not UTF-8 and control characters become "?".
+/// attributes. What is not visible() becomes "?".
 std::string html_text(std::string_view text);
 
 /// Whether html_text() leaves every character readable.

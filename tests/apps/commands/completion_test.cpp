@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/support/command.h"
+#include "tests/support/pseudo_terminal.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
@@ -143,6 +144,7 @@ TEST_F(Bash, QuotesNoKeys) {
 /// In a terminal, the command gets these words after the tab key was pressed.
 TEST_F(Bash, InsertsKeysAndValuesAsTheyAre) {
   if (!is_there("script")) GTEST_SKIP() << "script, which makes a terminal, is not installed";
+  if (!PseudoTerminal().opened()) GTEST_SKIP() << kNoTerminal;
   const std::string rc = dir_.write(
       "rc", concat("source '", script("bash"), "'\nPS1=\nbind 'set enable-bracketed-paste off'\n",
                    "wisp() { if [[ $1 == complete ]]; then '", WISP_PROGRAM,
@@ -158,6 +160,7 @@ TEST_F(Bash, InsertsKeysAndValuesAsTheyAre) {
 
 TEST_F(Shell, ZshCompletesKeysValuesAndFiles) {
   if (!is_there("zsh")) GTEST_SKIP() << "zsh is not installed";
+  if (!PseudoTerminal().opened()) GTEST_SKIP() << kNoTerminal;
   const auto completed = [&](const std::string& typed) {
     // types into a shell in a terminal, and reads the line
     return said("zsh -f", concat(

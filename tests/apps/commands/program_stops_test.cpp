@@ -1,16 +1,19 @@
 // Tests of the program when signals stop it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "core/io/checkpoint_directory.h"
 #include "tests/support/command.h"
 #include "tests/support/program.h"
+#include "tests/support/pseudo_terminal.h"
 
 namespace wisp {
 namespace {
@@ -46,26 +49,10 @@ TEST_F(Program, ASecondSignalEndsItAtOnce) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << said();
 }
 
-/// A terminal for the child, closed by the destructor.
-class PseudoTerminal {
- public:
-  PseudoTerminal() : descriptor_(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
-    WISP_CHECK(descriptor_ >= 0 && grantpt(descriptor_) == 0 && unlockpt(descriptor_) == 0,
-               "no pseudo terminal");
-  }
-  ~PseudoTerminal() { close(descriptor_); }
-  PseudoTerminal(const PseudoTerminal&) = delete;
-  PseudoTerminal& operator=(const PseudoTerminal&) = delete;
-
-  std::string name() const { return ptsname(descriptor_); }
-
- private:
-  int descriptor_;
-};
-
 TEST_F(Program, AClosedTerminalStopsItAfterAWholeStep) {
   {
     const PseudoTerminal terminal;
+    if (!terminal.opened()) GTEST_SKIP() << kNoTerminal;
     start_command({"/bin/sh", "-c",
                    concat("exec setsid --ctty \"$0\" \"$@\" <", terminal.name(), " >",
                           terminal.name(), " 2>&1"),
@@ -76,6 +63,66 @@ TEST_F(Program, AClosedTerminalStopsItAfterAWholeStep) {
   EXPECT_EQ(wait(), 128 + SIGHUP) << said();
   EXPECT_EQ(checkpoint_steps(dir_ / "run/checkpoints").size(), 1u)
       << "of the step that was its last";
+}
+
+/// Ends 0 with as many rows of metrics as without `redirection`, and with a checkpoint.
+TEST_F(Program, ALogThatCannotBeWrittenEndsNoTraining) {
+  const auto rows = [&](const std::string& run) {
+    const std::string text = read_text(run + "/metrics.jsonl");
+    return std::ranges::count(text, '\n');
+  };
+  ASSERT_EQ(run({"train", config(), "train.max_steps=40", "--out", dir_ / "whole"}), 0) << said();
+  const std::string train = concat(WISP_PROGRAM, " train ", config(), " train.max_steps=40 --out ");
+  int number = 0;
+  for (const auto& [how, notice] : std::vector<std::pair<std::string, std::string>>{
+           {"{ TRAIN 2>ERRORS; echo $? >STATUS; } | true", "Broken pipe"},
+           {"{ TRAIN 2>ERRORS; echo $? >STATUS; } | head -2 >/dev/null", "Broken pipe"},
+           {"{ TRAIN 2>&1; echo $? >STATUS; } | head -1 >/dev/null", ""},
+           {"TRAIN >/dev/full 2>ERRORS; echo $? >STATUS", "No space left on device"},
+           {"TRAIN >/dev/full 2>/dev/full; echo $? >STATUS", ""},
+           {"TRAIN >&- 2>ERRORS; echo $? >STATUS", ""},
+           {"TRAIN <&- >&- 2>&-; echo $? >STATUS", ""},
+           {"TRAIN 0>&- 1</dev/null 2>ERRORS; echo $? >STATUS", "Bad file descriptor"}}) {
+    const std::string out = dir_ / concat("run", ++number);
+    std::string command = how;
+    const auto fill = [&](const std::string& word, const std::string& by) {
+      for (size_t at; (at = command.find(word)) != command.npos;)
+        command.replace(at, word.size(), by);
+    };
+    fill("TRAIN", train + out);
+    fill("ERRORS", out + ".errors");
+    fill("STATUS", out + ".status");
+    run_command(command);
+    EXPECT_EQ(read_text(out + ".status"), "0\n") << how;
+    EXPECT_EQ(rows(out), rows(dir_ / "whole")) << how;
+    EXPECT_EQ(checkpoint_steps(out + "/checkpoints").back(), 40) << how;
+    EXPECT_NE(read_text(out + ".errors").find(notice), std::string::npos)
+        << how << read_text(out + ".errors");
+  }
+}
+
+TEST_F(Program, EndsQuietlyWhereItsReaderHasReadEnough) {
+  for (const char* command : {"config --reference", "methods", "--help"}) {
+    const CommandResult result = run_command(
+        concat("{ ", WISP_PROGRAM, " ", command, "; echo $? >", dir_ / "status", "; } | true"));
+    EXPECT_EQ(read_text(dir_ / "status"), concat(128 + SIGPIPE, "\n")) << command;
+    EXPECT_EQ(result.output, "") << command;
+  }
+}
+
+TEST_F(Program, WritesWhatItWasAskedForThoughNobodyReadsItsOutput) {
+  ASSERT_EQ(run({"train", config(), "train.max_steps=2", "--quiet", "--out", dir_ / "run"}), 0);
+  const std::string text = dir_.write("text", "a b c\na b d\n");
+  for (const auto& [command, file] : std::vector<std::pair<std::string, std::string>>{
+           {concat("report ", dir_ / "run", " --html ", dir_ / "page"), "page"},
+           {concat("eval ", dir_ / "run", " --predictions ", dir_ / "p"), "p"},
+           {concat("export ", dir_ / "run", " --to ", dir_ / "w.safetensors"), "w.safetensors"},
+           {concat("lm ", text, " --out ", dir_ / "lm"), "lm"},
+           {concat("sweep ", config(), " train.max_steps=1,2 --out ", dir_ / "sweep"),
+            "sweep/max_steps-2/summary.json"}}) {
+    run_command(concat("{ ", WISP_PROGRAM, " ", command, "; } 2>&1 | true"));
+    EXPECT_FALSE(read_text(dir_ / file).empty()) << command;
+  }
 }
 
 TEST_F(Program, NohupLetsItGoOn) {

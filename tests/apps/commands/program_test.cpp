@@ -11,6 +11,7 @@
 
 #include "apps/speech/arpa.h"
 #include "core/device/device.h"
+#include "core/io/visible_text.h"
 #include "data/npy.h"
 #include "tests/support/tiny_text_run.h"
 
@@ -179,6 +180,38 @@ TEST_F(Program, GoesOnWithATextAndScoresOne) {
   EXPECT_EQ(run({"score", run_path, dir_ / ""}), 1);
   EXPECT_EQ(run({"score", run_path, dir_.write("bytes", "one two\n\xff")}), 1);
   EXPECT_EQ(said(), concat("wisp: ", dir_ / "bytes", ": byte 8, in line 2, is no UTF-8\n"));
+}
+
+TEST_F(Program, WordsAndPathsDoNotReachTheTerminalRaw) {
+  const std::string word = "a\x1b[2J\u009b", folder = dir_ / "b\x1b[1A\nc";
+  std::filesystem::create_directories(folder);
+  std::string lines = tiny_lines(100);
+  for (int i = 0; i < 50; ++i) lines += word + " one two\n";
+  const std::string text = dir_.write("b\x1b[1A\nc/text", lines), run_path = folder + "/run";
+  tiny_text_train(run_path, text, {"train.epochs=1"});
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"generate", run_path, "--prompt", word + " \x1b[3J", "--tokens",
+                                 "9"},
+        {"generate", run_path, "--json", "--prompt", word},
+        {"score", run_path, text},
+        {"report", run_path},
+        {"diff", run_path, run_path},
+        {"eval", run_path},
+        {"lm", text, "--out", folder + "/lm"},
+        {"export", run_path, "--to", folder + "/w.safetensors"},
+        {"import", text, text},
+        {"train", text},
+        {"train", config(), "model.name=\x1b[2J", "--out", folder},
+        {"score", run_path, folder + "/none"},
+        {"table", folder + "/none.toml"},
+        {"\x1b[2J"},
+        {"train", "--\x1b[2J"}}) {
+    run(arguments);
+    EXPECT_EQ(visible_lines(said()), said()) << arguments[0];
+    EXPECT_EQ(said().find("[1A\nc"), std::string::npos) << said();
+  }
+  ASSERT_EQ(run({"generate", run_path, "--prompt", word}), 0) << said();
+  EXPECT_TRUE(said().starts_with("\"a\\x1b[2J\\u009b\" ")) << said();
 }
 
 TEST_F(Program, PrintsTheAccuracyOfEachClass) {

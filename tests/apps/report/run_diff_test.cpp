@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/io/visible_text.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_run.h"
 
@@ -90,6 +91,22 @@ TEST(RunDiff, SeesBytesAndAnotherProgram) {
   b.version = "1.0 (def)";
   EXPECT_FALSE(compare_runs(a, b).equal());
   EXPECT_NE(diff_text(a, b).find("program: 1.0 (abc) and 1.0 (def)\n"), std::string::npos);
+}
+
+TEST(RunDiff, NamesDoNotReachTheTerminalRaw) {
+  RunRecord a = run_of({{1, 2.0}, {2, 2.0}}), b = run_of({{1, 3.0}});
+  const std::string bad = "x\x1b[2J\n\u009b\xff";
+  a.name = b.name = bad;
+  a.version = bad;
+  a.config = {{bad, bad}};
+  a.summary.emplace().numerics = bad;
+  a.facts.facts.work = bad;
+  a.facts.metrics = {{.name = bad}};
+  const std::string text = diff_text(a, b);
+  EXPECT_EQ(visible_lines(text), text);
+  EXPECT_NE(text.find("x\\x1b[2J\\n\\u009b\\xff: x\\x1b[2J\\n\\u009b\\xff and -\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST(RunDiff, SaysWhatTheRunsWereComputedWithIfItDiffers) {

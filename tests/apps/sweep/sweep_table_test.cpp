@@ -46,6 +46,15 @@ TEST(SweepTable, MarkdownSaysWhatTheRunsWereComputedWith) {
       << text;
 }
 
+TEST(SweepTable, KeepsAValueInItsCellAndARunInItsRow) {
+  std::vector<SweepResult> results = {result_of({"a|b\nc\x1b[2J", {}, "0.1", "1"}, 0.5)};
+  results[0].summary.numerics = "x\ry\n| z |";
+  const std::string text = sweep_markdown(kAxes, results);
+  EXPECT_NE(text.find("\n| a\\|b\\nc\\x1b[2J | 0.1 | 1 |"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("computed with: x\\ry\\n| z |\n")) << text;
+  EXPECT_NE(sweep_csv(kAxes, results).find(",\"x\ry\n| z |\","), std::string::npos);
+}
+
 TEST(SweepTable, OfOneWorkerHasNoReduction) {
   SweepResult alone = result_of({"none", {}, {}, "1"}, 0.90);
   alone.summary->bytes_sent = 0.0;

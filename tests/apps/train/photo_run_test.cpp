@@ -7,6 +7,7 @@
 #include "apps/inference/predict.h"
 #include "apps/run/run_facts.h"
 #include "core/io/output_file.h"
+#include "core/io/visible_text.h"
 #include "data/decoding/image_codec.h"
 #include "data/decoding/image_file.h"
 #include "tests/support/error_of.h"
@@ -174,6 +175,49 @@ TEST_F(PhotoRun, EndsWhenTooManyPhotosAreDamaged) {
                        (dir_ / "photos/train/")),
             error.npos)
       << error;
+}
+
+/// Whether a terminal would obey something in a text of whole lines.
+bool has_hidden(const std::string& text) { return visible_lines(text) != text; }
+
+TEST_F(PhotoRun, NamesOfClassesDoNotReachTheTerminal) {
+  std::string longest = "\u202e";  // 255 bytes, the most of a folder's name
+  while (longest.size() < 255) longest += "\u00e4";
+  const std::vector<std::string> names = {"\x1b[2Jx\ny", "b\u009b31mz\r", longest.substr(0, 255),
+                                          "d\x7f\"e"};
+  for (const char* part : {"train", "val"})
+    for (size_t c = 0; c < names.size(); ++c)
+      fs::rename(dir_ / concat("photos/", part, "/", kClasses[c]),
+                 dir_ / concat("photos/", part, "/", names[c]));
+  const std::string config =
+      dir_.write("photos.toml", "threads = 1\nmodel = { name = \"mlp\", hidden = [4] }\n");
+  std::vector<std::string> train = {"train", config, "train.batch=32", "train.max_steps=2"};
+  const Overrides more = overrides();
+  train.insert(train.end(), more.begin(), more.end());
+  train.insert(train.end(), {"--out", dir_ / "run"});
+  ASSERT_EQ(run(train), 0) << said();
+  EXPECT_FALSE(has_hidden(said())) << said();
+
+  const std::string photo = concat(dir_ / "photos/val", "/", names[0], "/0.png");
+  const std::string damaged =
+      dir_.write(concat("photos/val/", names[0], "/a\tb.png"), "no picture");
+  std::vector<std::string> data = {"data", config, "train.batch=32"};
+  data.insert(data.end(), more.begin(), more.end());
+  data.insert(data.end(), {"--write", dir_ / "pictures"});
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"predict", dir_ / "run", "--top", "4", photo, damaged},
+        {"predict", dir_ / "run", "--json", photo, damaged},
+        {"eval", dir_ / "run", "--classes"},
+        data,
+        {"pack", dir_ / "photos", dir_ / "shards", "--side", "8"}}) {
+    const int status = run(command);
+    EXPECT_EQ(status, command[0] == "predict" ? 1 : 0) << said();
+    EXPECT_FALSE(has_hidden(said())) << command[0] << ": " << said();
+    if (command[0] == "pack" || command[2] == "--json") continue;
+    EXPECT_NE(said().find("\"\\x1b[2Jx\\ny\""), std::string::npos) << said();
+  }
+  for (const auto& entry : fs::directory_iterator(dir_ / "pictures"))
+    EXPECT_EQ(visible(entry.path().filename().string()), entry.path().filename().string());
 }
 
 }  // namespace

@@ -16,6 +16,17 @@ TEST(Utf8, RefusesOtherBytes) {
   EXPECT_EQ(error_of([] { check_utf8("ab\nc \xff d"); }), "byte 5, in line 2, is no UTF-8");
 }
 
+TEST(Utf8, BeginsWithWholeCharacters) {
+  EXPECT_EQ(beginning_of("aé€😀b", 11), "aé€😀b");
+  EXPECT_EQ(beginning_of("aé€😀b", 10), "aé€😀");
+  EXPECT_EQ(beginning_of("aé€😀b", 9), "aé€");
+  EXPECT_EQ(beginning_of("aé€😀b", 6), "aé€");
+  EXPECT_EQ(beginning_of("aé€😀b", 5), "aé");
+  EXPECT_EQ(beginning_of("aé€😀b", 2), "a");
+  EXPECT_EQ(beginning_of("é", 1), "");
+  EXPECT_EQ(beginning_of("", 0), "");
+}
+
 TEST(Utf8, CutsCharacters) {
   EXPECT_EQ(characters_of("aé€😀b"), (std::vector<std::string_view>{"a", "é", "€", "😀", "b"}));
   EXPECT_TRUE(characters_of("").empty());

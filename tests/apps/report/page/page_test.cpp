@@ -52,6 +52,8 @@ TEST(HtmlText, EscapesMarkupAndWhatIsNotUtf8) {
   EXPECT_EQ(html_text("\xe0\x80\x80"), "???") << "an overlong form";
   EXPECT_FALSE(html_keeps("\xe0\x80\x80"));
   EXPECT_EQ(html_text(std::string("a\0b\n", 4)), "a?b?");
+  EXPECT_EQ(html_text("a\u009bb\x7f\u202e\u2066"), "a?b???") << "controls, and turned directions";
+  EXPECT_FALSE(html_keeps("\u202e"));
 }
 
 TEST(ReportPage, ShowsEveryRunInEverySection) {

@@ -1,12 +1,13 @@
 #include "apps/sweep/children.h"
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -25,32 +26,42 @@ void check(int failure, const std::string& what) {
   WISP_CHECK(failure == 0, what, ": ", std::strerror(failure));
 }
 
-/// The start conditions of a child: no input, output to a file, default signals, its own process
-/// group, or its own session.
-struct Beginning {
-  posix_spawn_file_actions_t files{};
-  posix_spawnattr_t attributes{};
+/// Opens a file under a given number. Returns false if it cannot.
+bool open_as(int number, const char* path, int how) {
+  const int opened = open(path, how, 0644);
+  if (opened < 0 || opened == number) return opened == number;
+  const bool done = dup2(opened, number) == number;
+  close(opened);
+  return done;
+}
 
-  Beginning(const OutputFile& log, const sigset_t& mask, const sigset_t& defaults,
-            bool own_session) {
-    check(posix_spawn_file_actions_init(&files), "cannot start a process");
-    check(posix_spawnattr_init(&attributes), "cannot start a process");
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, log.descriptor(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-    posix_spawnattr_setsigmask(&attributes, &mask);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    const int group = own_session ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
-    posix_spawnattr_setflags(
-        &attributes, static_cast<int16_t>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group));
+/// The start conditions of a child: no input, output to a file, default signals, its own process
+/// group or session, and an end with this process.
+struct Beginning {
+  int log;  // descriptor
+  char* const* command;
+  char* const* variables;  // the environment
+  const sigset_t& mask;
+  const sigset_t& defaults;
+  bool own_session;
+  pid_t parent;
+
+  /// Makes a copy of this process the program. Only returns if it cannot; errno says why. All its
+  /// calls are allowed in a copy of a process that has threads.
+  void become() const {
+    if ((own_session ? setsid() : setpgid(0, 0)) < 0) return;
+    // The system tells it when this process ends without a word; then it saves and stops.
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return;
+    if (getppid() != parent) _exit(128 + SIGTERM);  // it has ended before it could be watched
+    for (int number = 1; number < NSIG; ++number) {
+      if (number == SIGPIPE || sigismember(&defaults, number) == 1) signal(number, SIG_DFL);
+    }
+    if (dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0 ||
+        !open_as(STDIN_FILENO, "/dev/null", O_RDONLY) ||
+        sigprocmask(SIG_SETMASK, &mask, nullptr) != 0)
+      return;
+    execve(command[0], command, variables);
   }
-  ~Beginning() {
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-  }
-  Beginning(const Beginning&) = delete;
-  Beginning& operator=(const Beginning&) = delete;
 };
 
 /// This process's environment with `variable`, "NAME=VALUE", in the place of one of its name.
@@ -62,6 +73,36 @@ std::vector<std::string> environment_with(const std::string& variable) {
       variables.emplace_back(*each);
   if (!variable.empty()) variables.push_back(variable);
   return variables;
+}
+
+/// Pointers to the texts, and a null behind them.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Starts a process. Returns its number; -1 with the reason in errno if it cannot.
+pid_t start_process(const Beginning& beginning) {
+  int told[2];  // a child that could not start writes why; a start closes it
+  if (pipe2(told, O_CLOEXEC) != 0) return -1;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    beginning.become();
+    const int reason = errno;
+    const bool said = write(told[1], &reason, sizeof reason) == sizeof reason;
+    _exit(said ? 127 : 126);
+  }
+  int reason = pid < 0 ? errno : 0;
+  close(told[1]);
+  if (pid > 0) {
+    while (read(told[0], &reason, sizeof reason) < 0 && errno == EINTR) continue;
+    if (reason != 0) waitpid(pid, nullptr, 0);
+  }
+  close(told[0]);
+  errno = reason;
+  return reason == 0 ? pid : -1;
 }
 
 /// Makes a child yield, which leads its session. Where the kernel weighs sessions before processes
@@ -87,28 +128,24 @@ Children::Children(int niceness) : niceness_(niceness) {
 }
 
 Children::~Children() {
-  for (const auto& [id, pid] : children_) {
-    kill(pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
-  }
+  for (const auto& [id, pid] : children_) kill(pid, SIGTERM);
+  while (running() > 0) wait();  // they save
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 void Children::start(size_t id, std::vector<std::string> command, const std::string& log,
                      const std::string& variable) {
   const OutputFile output(log, OutputFile::Mode::append);
-  const Beginning beginning(output, before_, watched_, niceness_ > 0);
-  std::vector<char*> arguments;
-  for (std::string& argument : command) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
-  std::vector<std::string> kept = environment_with(variable);
-  std::vector<char*> variables;
-  for (std::string& each : kept) variables.push_back(each.data());
-  variables.push_back(nullptr);
-  pid_t pid = 0;
-  check(posix_spawn(&pid, command.front().c_str(), &beginning.files, &beginning.attributes,
-                    arguments.data(), variables.data()),
-        "cannot start " + command.front() + " with its output to " + log);
+  std::vector<std::string> variables = environment_with(variable);
+  const pid_t pid = start_process({.log = output.descriptor(),
+                                   .command = pointers_to(command).data(),
+                                   .variables = pointers_to(variables).data(),
+                                   .mask = before_,
+                                   .defaults = watched_,
+                                   .own_session = niceness_ > 0,
+                                   .parent = getpid()});
+  const int failure = pid > 0 ? 0 : errno;
+  check(failure, "cannot start " + command.front() + " with its output to " + log);
   if (niceness_ > 0) make_nice(pid, niceness_);
   children_.emplace_back(id, pid);
 }
@@ -119,8 +156,9 @@ Children::Ended Children::wait() {
     for (auto child = children_.begin(); child != children_.end(); ++child) {
       int status = 0;
       if (waitpid(child->second, &status, WNOHANG) != child->second) continue;
-      const Ended ended{child->first,
-                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+      const bool killed = WIFSIGNALED(status);
+      const Ended ended{child->first, killed ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+                        killed};
       children_.erase(child);
       return ended;
     }
@@ -131,13 +169,22 @@ Children::Ended Children::wait() {
   }
 }
 
-std::string last_line(const std::string& log) {
+std::string Children::Ended::how() const {
+  if (!killed) return concat("status ", status);
+  const int number = status - 128;
+  return concat("killed by signal ", number, ", ", strsignal(number),
+                number == SIGKILL ? ", as where memory is full" : "");
+}
+
+std::string last_line(const std::string& log, int64_t from) {
   constexpr int64_t kMost = int64_t{1} << 16;  // a child may have written without line ends
   std::error_code ignored;                     // opening the file reports it
   if (!std::filesystem::exists(log, ignored)) return "";
   const RandomAccessFile file(log);
-  std::string end(static_cast<size_t>(std::min(file.bytes(), kMost)), '\0');
-  file.read(end.data(), std::ssize(end), file.bytes() - std::ssize(end));
+  from = std::max(from, file.bytes() - kMost);
+  if (from >= file.bytes()) return "";
+  std::string end(static_cast<size_t>(file.bytes() - from), '\0');
+  file.read(end.data(), std::ssize(end), from);
   std::string_view last;
   for (std::string_view rest = end; !rest.empty();) {
     const std::string_view line = take_line(rest);

@@ -1,11 +1,14 @@
-// Child processes. A signal that asks this process to stop is passed to them each time it comes.
-// Only one object exists at a time; it is used by one thread, and made before other threads start.
+// Child processes. A signal that asks this process to stop is passed to them each time it comes,
+// and they get SIGTERM if this process ends without a word (SIGKILL). Only one object exists at a
+// time; it is used by one thread, which lives as long as they do, and made before other threads
+// start.
 #pragma once
 
 #include <signal.h>
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +19,7 @@ class Children {
  public:
   /// With a `niceness` above 0, up to 19, children yield to other programs.
   explicit Children(int niceness = 0);
-  /// Kills children that still run.
+  /// Sends SIGTERM to children that still run, and waits until they have saved and ended.
   ~Children();
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
@@ -30,7 +33,11 @@ class Children {
 
   struct Ended {
     size_t id = 0;
-    int status = 0;  // exit status, or 128 + the signal that ended it
+    int status = 0;       // exit status, or 128 + the signal that ended it
+    bool killed = false;  // by a signal: it had no chance to say why
+
+    /// "status 1"; "killed by signal 9, Killed, as where memory is full".
+    std::string how() const;
   };
   /// Waits until a child has ended, and passes signals on meanwhile.
   Ended wait();
@@ -44,7 +51,7 @@ class Children {
   int signalled_ = 0;
 };
 
-/// The last line of a log that is not empty.
-std::string last_line(const std::string& log);
+/// The last line of a log that is not empty, after its first `from` bytes.
+std::string last_line(const std::string& log, int64_t from = 0);
 
 }  // namespace wisp

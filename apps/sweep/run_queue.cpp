@@ -1,11 +1,8 @@
 #include "apps/sweep/run_queue.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstdio>
 #include <filesystem>
 
 #include "apps/run/run_files.h"
@@ -14,10 +11,12 @@
 #include "apps/version.h"
 #include "core/base/core_share.h"
 #include "core/base/error.h"
+#include "core/base/stopping_signals.h"
 #include "core/io/checkpoint_directory.h"
 #include "core/io/config.h"
 #include "core/io/file_lock.h"
 #include "core/io/input_file.h"
+#include "core/io/output_streams.h"
 #include "core/io/toml_limits.h"
 
 namespace wisp {
@@ -39,11 +38,20 @@ bool ended_by_divergence(const std::string& directory) {
   return !summary_of(directory) && !divergence_of(directory, std::nullopt).empty();
 }
 
+/// False for a path that is too long, too; making the directory is an error then.
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// Whether a run that was asked to stop ends with this status.
+bool is_stop(int status) { return std::ranges::count(stopping_signals(), status - 128) > 0; }
+
 }  // namespace
 
 RunQueue::RunQueue(QueueOptions options, std::vector<QueuedRun> runs)
-    : options_(std::move(options)), runs_(std::move(runs)) {
-  for (size_t i = 0; i < runs_.size(); ++i) refuse_another(i);
+    : options_(std::move(options)), runs_(std::move(runs)), log_begins_(runs_.size()) {
+  refuse_others();
 }
 
 int RunQueue::run(const std::function<void()>& ended) {
@@ -59,7 +67,7 @@ int RunQueue::run(const std::function<void()>& ended) {
                "--out or move it away");
   }
   const FileLock lock(lock_path);
-  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  refuse_others();  // again: another queue may have made runs meanwhile
   Children children(options_.niceness);
   size_t next = 0;
   ended();
@@ -69,16 +77,12 @@ int RunQueue::run(const std::function<void()>& ended) {
       start(children, next++);
     if (children.running() == 0) break;
     const Children::Ended child = children.wait();
-    if (terminal && children.signalled() == SIGHUP) {
-      // the terminal is gone, but the children are still saving
-      WISP_CHECK(std::freopen("/dev/null", "w", stdout), "cannot open /dev/null");
-    }
     end(child, children.signalled() != 0);
     if (has_ended(child.id)) ended();
   }
   tell_failures();
   if (children.signalled() != 0) {
-    fmt::print("stopped; the same command goes on\n");
+    write_progress("stopped; the same command goes on\n");
     return 128 + children.signalled();
   }
   return failures_.empty() ? 0 : 1;
@@ -100,9 +104,13 @@ size_t RunQueue::count_ended() const {
   return count;
 }
 
+void RunQueue::refuse_others() const {
+  for (size_t i = 0; i < runs_.size(); ++i) refuse_another(i);
+}
+
 void RunQueue::refuse_another(size_t index) const {
   const std::string path = directory(index) + "/config.toml";
-  if (!fs::exists(path)) return;
+  if (!is_there(path)) return;
   const std::string saved = naming(path, [&] { return read_whole_file(path, kMostConfigBytes); });
   if (saved == runs_[index].config) return;
   RunRecord there, here;
@@ -120,7 +128,7 @@ void RunQueue::start(Children& children, size_t index) {
   const QueuedRun& run = runs_[index];
   const std::string position = fmt::format("[{}/{}] {}", index + 1, runs_.size(), run.name);
   if (has_ended(index)) {
-    fmt::print("{}: has ended before\n", position);
+    write_progress(fmt::format("{}: has ended before\n", position));
     return;
   }
   std::vector<std::string> command{options_.program, "train", run.config_path};
@@ -129,9 +137,12 @@ void RunQueue::start(Children& children, size_t index) {
   const bool another = options_.one_program && version_of(directory(index)) != program_version();
   const bool saved = !another && !checkpoint_steps(directory(index) + "/checkpoints").empty();
   if (holds_run(directory(index))) command.push_back(another ? "--overwrite" : "--resume");
-  fmt::print("{}: {}\n", position, saved ? "goes on" : "starts");
-  std::fflush(stdout);
-  children.start(index, std::move(command), directory(index) + ".log", variable_of(run));
+  write_progress(fmt::format("{}: {}\n", position, saved ? "goes on" : "starts"));
+  const std::string log = directory(index) + ".log";
+  std::error_code none_yet;
+  const auto bytes = fs::file_size(log, none_yet);
+  log_begins_[index] = none_yet ? 0 : static_cast<int64_t>(bytes);
+  children.start(index, std::move(command), log, variable_of(run));
 }
 
 /// Shares the cores among the runs at a time: the variable limits runs with threads = 0.
@@ -146,28 +157,35 @@ std::string RunQueue::variable_of(const QueuedRun& run) const {
 void RunQueue::end(const Children::Ended& ended, bool stopped) {
   const QueuedRun& run = runs_[ended.id];
   if (ended.status != 0 && options_.may_diverge && ended_by_divergence(directory(ended.id))) {
-    fmt::print("{}: diverged\n", run.name);
+    write_progress(fmt::format("{}: diverged\n", run.name));
+  } else if (ended.status != 0 && stopped && is_stop(ended.status)) {
+    write_progress(fmt::format("{}: stopped with status {}\n", run.name, ended.status));
   } else if (ended.status != 0) {
-    if (!stopped) failures_.push_back(ended);
-    fmt::print("{}: {} with status {}\n", run.name, stopped ? "stopped" : "failed", ended.status);
+    failures_.push_back(ended);
+    write_progress(
+        fmt::format("{}: {}{}\n", run.name, ended.killed ? "" : "failed with ", ended.how()));
   } else {
     const Summary summary = Summary::from_json(directory(ended.id) + "/summary.json");
     const RunFacts facts = RunFacts::read(directory(ended.id));
     const Metric& metric = facts.metric();
-    fmt::print("{}: {}", run.name, metric.text(summary.score_or_nan("test_" + metric.name)));
-    if (!summary.diverged.empty()) fmt::print(", diverged: {}", summary.diverged);
+    write_progress(
+        fmt::format("{}: {}", run.name, metric.text(summary.score_or_nan("test_" + metric.name))));
+    if (!summary.diverged.empty())
+      write_progress(fmt::format(", diverged: {}", summary.diverged));
     if (facts.has_validation)
-      fmt::print(", validation {}", metric.text(summary.score_or_nan("validation_" + metric.name)));
-    fmt::print("\n");
+      write_progress(fmt::format(", validation {}",
+                                 metric.text(summary.score_or_nan("validation_" + metric.name))));
+    write_progress("\n");
   }
-  std::fflush(stdout);
 }
 
 void RunQueue::tell_failures() const {
   for (const Children::Ended& failure : failures_) {
     const std::string log = directory(failure.id) + ".log";
-    fmt::print("failed: {} (status {}): {}\n        see {}\n", runs_[failure.id].name,
-               failure.status, last_line(log), log);
+    // a run that was killed did not write why
+    const std::string why = failure.killed ? "" : last_line(log, log_begins_[failure.id]);
+    write_progress(fmt::format("failed: {} ({}){}{}\n        see {}\n", runs_[failure.id].name,
+                               failure.how(), why.empty() ? "" : ": ", why, log));
   }
 }
 

@@ -51,6 +51,7 @@ class RunQueue {
   size_t count_ended() const;
 
  private:
+  void refuse_others() const;
   void refuse_another(size_t index) const;
   void start(Children& children, size_t index);
   std::string variable_of(const QueuedRun& run) const;
@@ -59,6 +60,7 @@ class RunQueue {
 
   const QueueOptions options_;
   const std::vector<QueuedRun> runs_;
+  std::vector<int64_t> log_begins_;  // by run: bytes of its log that earlier attempts wrote
   std::vector<Children::Ended> failures_;
 };
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -22,6 +21,8 @@
 #include "core/io/input_file.h"
 #include "core/io/json.h"
 #include "core/io/output_file.h"
+#include "core/io/output_streams.h"
+#include "core/io/visible_text.h"
 
 namespace wisp {
 namespace {
@@ -103,7 +104,7 @@ TableText write_table(const std::string& directory, const TableFile& table,
     write_file(directory + "/" + name, content);
   };
   write(kCsv, csv_of(table, results));
-  write(kMarkdown, "# " + text.title + "\n\n" + to_markdown(text));
+  write(kMarkdown, "# " + visible(text.title) + "\n\n" + to_markdown(text));
   write(kPage, to_html(text, plot));
   if (!plot.empty()) write(kPlot, plot);
   return text;
@@ -136,12 +137,11 @@ class StepMeter {
     command.insert(command.end(), overrides.begin(), overrides.end());
     command.insert(command.end(), {"--seconds", "1", "--steps", "1", "--json"});
     children_.start(0, std::move(command), log_);
-    const int status = children_.wait().status;
+    const Children::Ended ended = children_.wait();
     std::string said = last_line(log_);
-    if (const std::optional<double> ms = ms_in(said); status == 0 && ms) return *ms;
+    if (const std::optional<double> ms = ms_in(said); ended.status == 0 && ms) return *ms;
     if (said.starts_with("wisp: ")) said.erase(0, 6);
-    failure = concat("Not measured: ", status != 1 ? concat("ended with status ", status) : said);
-    if (status == 128 + SIGKILL) failure += ", as where memory is full";
+    failure = concat("Not measured: ", ended.status == 1 ? said : ended.how());
     return std::nan("");
   }
   /// The exit status: 0, or 128 + the signal after which nothing should be measured.
@@ -189,7 +189,11 @@ double cost_of(const TableFile& table, const TableScale& scale, const TableReque
   return seconds;
 }
 
-void print(const TableText& text) { fmt::print("\n{}\n\n{}", text.title, to_markdown(text)); }
+std::string printed(const TableText& text) {
+  return fmt::format("\n{}\n\n{}", visible(text.title), to_markdown(text));
+}
+
+void print(const TableText& text) { write_out(printed(text)); }
 
 }  // namespace
 
@@ -206,9 +210,9 @@ int run_table(const TableFile& table, const TableRequest& request, const LoadCon
                   .one_program = true},
                  queue_of(table, scale, request, load));
   const int status = queue.run([&] { write_table(directory, table, scale); });
-  print(write_table(directory, table, scale));
-  fmt::print("\n{} of {} runs have ended: {}/table.md, table.html, results.csv\n",
-             queue.count_ended(), queue.runs().size(), directory);
+  write_progress(printed(write_table(directory, table, scale)));
+  write_progress(fmt::format("\n{} of {} runs have ended: {}/table.md, table.html, results.csv\n",
+                             queue.count_ended(), queue.runs().size(), directory));
   return status;
 }
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <set>
 
@@ -66,6 +69,89 @@ TEST(Children, OneThatCrashesEndsNoOther) {
     ends.insert({ended.id, ended.status});
   }
   EXPECT_EQ(ends, (std::set<std::pair<size_t, int>>{{0, 128 + SIGSEGV}, {1, 0}}));
+}
+
+TEST(Children, AKillIsToldFromAnExitStatus) {
+  const TempDir dir;
+  for (const auto& [script, how] : std::vector<std::pair<std::string, std::string>>{
+           {"exit 1", "status 1"},
+           {"exit 137", "status 137"},
+           {"kill -KILL $$", "killed by signal 9, Killed, as where memory is full"},
+           {"kill -TERM $$", "killed by signal 15, Terminated"}}) {
+    Children children;
+    children.start(0, shell(script), dir / "log");
+    EXPECT_EQ(children.wait().how(), how);
+  }
+}
+
+/// A script that notes its number in `dir`, and what ended it.
+std::string noting(const TempDir& dir) {
+  return concat("trap 'echo saved >", dir / "saved", "; exit 143' TERM; echo $$ >", dir / "pid.tmp",
+                "; mv ", dir / "pid.tmp", " ", dir / "pid", "; while :; do sleep 0.01; done");
+}
+
+void await(const std::string& file) {
+  while (read_text(file).empty()) usleep(1000);
+}
+
+TEST(Children, SaveWhenThisProcessIsKilled) {
+  for (const int niceness : {0, 1}) {
+    const TempDir dir;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // then this process gets the child
+    const pid_t parent = fork();
+    if (parent == 0) {
+      Children children(niceness);
+      children.start(0, shell(noting(dir)), dir / "log");
+      await(dir / "pid");
+      raise(SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(parent, &status, 0), parent);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+    const pid_t child = std::stoi(read_text(dir / "pid"));
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 143) << status;
+    EXPECT_EQ(read_text(dir / "saved"), "saved\n");
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+}
+
+TEST(Children, SaveWhereTheirOwnerFails) {
+  const TempDir dir;
+  const auto fail = [&] {
+    Children children;
+    children.start(0, shell(noting(dir)), dir / "log");
+    await(dir / "pid");
+    throw Error("the disk is full");
+  };
+  EXPECT_EQ(error_of(fail), "the disk is full");
+  EXPECT_EQ(read_text(dir / "saved"), "saved\n");
+}
+
+TEST(Children, HaveDefaultSignalsAndNoFilesOfThisProcess) {
+  const TempDir dir;
+  const auto before = signal(SIGPIPE, SIG_IGN);  // as in the program
+  Children children;
+  children.start(0,
+                 shell("grep SigIgn /proc/self/status; grep SigBlk /proc/self/status; "
+                       "ls /proc/self/fd | wc -l; cat"),
+                 dir / "log");
+  EXPECT_EQ(children.wait().status, 0);
+  signal(SIGPIPE, before);
+  const std::string log = read_text(dir / "log");
+  EXPECT_NE(log.find("SigBlk:\t0000000000000000"), std::string::npos) << log;
+  const size_t at = log.find("SigIgn:\t");
+  ASSERT_NE(at, std::string::npos) << log;
+  EXPECT_EQ(std::stoull(log.substr(at + 8), nullptr, 16) >> (SIGPIPE - 1) & 1, 0u) << log;
+}
+
+TEST(Children, OfALogOnlyTheirOwnLinesCount) {
+  const TempDir dir;
+  const std::string log = dir.write("log", "wisp: an old reason\n");
+  EXPECT_EQ(last_line(log), "wisp: an old reason");
+  EXPECT_EQ(last_line(log, 20), "");
+  EXPECT_EQ(last_line(log, 2000), "");
+  EXPECT_EQ(last_line(dir / "none"), "");
 }
 
 TEST(Children, GetTheSignalsOfThisProcess) {

@@ -4,20 +4,31 @@
 #include <cctype>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "core/base/error.h"
+#include "core/io/utf8.h"
+#include "core/io/visible_text.h"
 #include "data/decoding/image_file.h"
 
 namespace wisp {
 namespace {
 
+/// The most bytes of a class in a file name, beside a sample's number.
+constexpr size_t kMostBytes = 200;
+
 /// A class as part of a file name: "golden-retriever", "class3".
 std::string file_word(const Facts& facts, int32_t target) {
   if (target < 0 || target >= std::ssize(facts.names)) return concat("class", target);
-  std::string word = facts.names[static_cast<size_t>(target)];
-  const auto is_sign = [](unsigned char c) { return c < 0x80 && !std::isalnum(c) && c != '_'; };
-  std::ranges::replace_if(word, is_sign, '-');
-  return word;
+  std::string word;
+  for (std::string_view rest = facts.names[static_cast<size_t>(target)]; !rest.empty();) {
+    const std::string_view character = rest.substr(0, std::max<size_t>(character_bytes(rest), 1));
+    const auto first = static_cast<unsigned char>(character[0]);
+    const bool is_sign = first < 0x80 && !std::isalnum(first) && first != '_';
+    word += is_sign || visible_bytes(rest) == 0 ? "-" : character;
+    rest.remove_prefix(character.size());
+  }
+  return std::string(beginning_of(word, kMostBytes));
 }
 
 void make_folder(const std::string& folder) {

@@ -9,9 +9,13 @@
 #include "apps/setup/prepared.h"
 #include "core/base/error.h"
 #include "core/io/checksum.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {
+
+/// The most bytes of a run's name: 255 of a file, less ".log".
+constexpr size_t kMostBytes = 251;
 
 /// The parts of the text between top-level commas.
 std::vector<std::string> split_values(const std::string& key, const std::string& text) {
@@ -59,6 +63,13 @@ std::string short_key(const SweepAxis& axis, std::span<const SweepAxis> axes) {
   return std::ranges::count(axes, leaf(axis), leaf) == 1 ? leaf(axis) : axis.key;
 }
 
+/// The name, cut if it is too long, with a checksum of the whole.
+std::string short_enough(const std::string& name) {
+  if (name.size() <= kMostBytes) return name;
+  const std::string end = "-" + checksum_text(crc32c(name.data(), name.size()));
+  return std::string(beginning_of(name, kMostBytes - end.size())) + end;
+}
+
 std::string name_of(const SweepRun& run, std::span<const SweepAxis> axes) {
   std::string name;
   for (size_t a = 0; a < axes.size(); ++a) {
@@ -66,7 +77,7 @@ std::string name_of(const SweepRun& run, std::span<const SweepAxis> axes) {
     if (!name.empty()) name += '_';
     name += fmt::format("{}-{}", short_key(axes[a], axes), safe(*run.values[a]));
   }
-  return name.empty() ? "run" : name;
+  return name.empty() ? "run" : short_enough(name);
 }
 
 /// Binds the combination of run.values. Takes out the value of each key that its configuration

@@ -21,7 +21,7 @@ struct SweepAxis {
 SweepAxis parse_axis(const std::string& text);
 
 struct SweepRun {
-  std::string name;  // from axes with several values; safe as a file name
+  std::string name;  // from axes with several values; safe and short enough as a file name
   std::vector<std::string> overrides;
   std::vector<std::optional<std::string>> values;  // by axis; none: the key does not apply
   std::string config;                              // resolved

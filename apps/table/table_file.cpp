@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kScales[] = {"small", "paper"};
 
+constexpr size_t kMostBytes = 200;  // of a row's name, to which files add a seed and ".log"
+
 /// An error at a key of the file: "file:line: what".
 template <class... Parts>
 [[noreturn]] void fail(const Config& at, const std::string& key, const Parts&... parts) {
@@ -66,6 +68,10 @@ TableRow read_row(Config config) {
   if (!is_file_name(row.name))
     fail(config, "name", "the row's name '", row.name,
          "' names directories, expected letters, digits, '-', '_' and '.'");
+  if (row.name.size() > kMostBytes)
+    fail(config, "name", "the row's name has ", row.name.size(),
+         " characters, which is too long for the names of its files, expected ", kMostBytes,
+         " at most");
   return row;
 }
 

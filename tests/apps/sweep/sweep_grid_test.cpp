@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "core/io/checksum.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_run.h"
 
@@ -97,6 +100,34 @@ TEST(Sweep, ChecksEveryConfigurationBeforehand) {
               tiny_sweep({"train.batch=32,33", "workers=2"});
             }).find("train.batch is 33, which 2 workers"),
             std::string::npos);
+}
+
+/// 255 bytes are the most of a file's name; a log's name is ".log" longer than the run's.
+TEST(Sweep, NamesAreShortEnoughAndDifferent) {
+  std::string list = "[1";
+  for (int i = 2; i < 200; ++i) list += concat(",", i);
+  const auto runs = tiny_sweep(
+      {"schedule.kind=multi_step",
+       "schedule.milestones=[1]," + list + "]," + list + ",200]," + list + ",201]", "seed=1,2"});
+  std::set<std::string> names;
+  for (const std::string& name : names_of(runs)) {
+    EXPECT_LE(name.size(), 251u);
+    EXPECT_EQ(name.find_first_of("/\n ,[]"), name.npos) << name;
+    names.insert(name);
+  }
+  EXPECT_EQ(names.size(), 8u);
+  EXPECT_TRUE(names.contains("milestones-_1_-" + checksum_text(crc32c("[1]", 3)) + "_seed-1"));
+}
+
+TEST(Sweep, NamesThatFitStayAsTheyAre) {
+  // "init-", two signs for the quotes and a checksum of 9 characters take 16 of 251
+  for (const size_t length : {235u, 236u}) {
+    const std::string file(length, 'x');
+    const auto runs = tiny_sweep({"model.init=\"" + file + "\",\"y\""});
+    const bool whole = runs[0].name.find("_" + file + "_-") != std::string::npos;
+    EXPECT_EQ(whole, length == 235u) << runs[0].name;
+    EXPECT_EQ(runs[0].name.size(), 251u);
+  }
 }
 
 TEST(Sweep, NamesAreSafeAndDifferent) {

@@ -28,9 +28,18 @@ train = { batch = 32, epochs = 1, log_every = 1 }
 )");
   std::string out = dir / "sweep";
 
-  int run(const std::vector<std::string>& overrides) const {
-    return run_sweep({WISP_PROGRAM, config, out, overrides, 2},
+  int run(const std::vector<std::string>& overrides,
+          const std::string& program = WISP_PROGRAM) const {
+    return run_sweep({program, config, out, overrides, 2},
                      [&](std::vector<std::string> o) { return Config::load(config, o); });
+  }
+  /// What a sweep says of a run of seed 1 whose program is a shell script.
+  std::string said_of(const std::string& script, int status) const {
+    const std::string program = dir.write("program.sh", "#!/bin/sh\n" + script + "\n");
+    fs::permissions(program, fs::perms::owner_all);
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(run({"seed=1,1"}, program), status);
+    return testing::internal::GetCapturedStdout();
   }
   std::string text(const std::string& name) const { return read_text(out + "/" + name); }
   int64_t lines(const std::string& name) const {
@@ -70,6 +79,59 @@ TEST(RunSweep, ARunThatFailsEndsNoOther) {
   EXPECT_NE(sweep.text("sweep.md").find("| 1e30 | 1 | diverged | - |"), std::string::npos)
       << sweep.text("sweep.md");
   EXPECT_NE(sweep.text("lr-1e30.log").find("the loss was not finite"), std::string::npos);
+}
+
+TEST(RunSweep, SaysTheRightReasonOfEachEnd) {
+  const TestSweep sweep;
+  const auto expect = [&](const std::string& script, const std::string& failed) {
+    const std::string said = sweep.said_of(script, 1);
+    EXPECT_NE(said.find(failed + "\n        see "), std::string::npos) << said;
+  };
+  expect("echo 'wisp: no such file'; exit 1", "failed: seed-1 (status 1): wisp: no such file");
+  expect("exit 3", "failed: seed-1 (status 3)");  // an earlier attempt wrote the log's last line
+  expect("echo epoch 1/9; kill -KILL $$",
+         "failed: seed-1 (killed by signal 9, Killed, as where memory is full)");
+  expect("echo epoch 1/9; kill -SEGV $$",
+         "failed: seed-1 (killed by signal 11, Segmentation fault)");
+  expect("echo 'stopped after step 4'; exit 143",
+         "failed: seed-1 (status 143): stopped after step 4");  // not by a signal to the sweep
+}
+
+/// Only what ended by the signal was stopped.
+TEST(RunSweep, AFailureBesideASignalIsAFailure) {
+  for (const auto& [script, says] : std::vector<std::pair<std::string, std::string>>{
+           {"kill -TERM $PPID; sleep 100", "seed-1: stopped with status 143\n"},
+           {"trap 'exit 143' TERM; kill -TERM $PPID; while :; do sleep 0.01; done",
+            "seed-1: stopped with status 143\n"},
+           {"trap '' TERM; kill -TERM $PPID; echo the disk is full; exit 1",
+            "failed: seed-1 (status 1): the disk is full\n"}}) {
+    const TestSweep sweep;
+    const std::string said = sweep.said_of(script, 143);
+    EXPECT_NE(said.find(says), std::string::npos) << script << ": " << said;
+    EXPECT_EQ(said.find("failed") != said.npos, says.starts_with("failed")) << said;
+  }
+}
+
+TEST(RunSweep, APathThatIsTooLongIsAnError) {
+  TestSweep sweep;
+  sweep.out = sweep.dir / std::string(300, 'x');
+  EXPECT_EQ(error_of([&] { sweep.run({"seed=1,2"}); }),
+            "cannot make the directory of the runs, " + sweep.out + ": File name too long");
+}
+
+TEST(RunSweep, RunsWithNamesThatAreCut) {
+  const TestSweep sweep;
+  std::string list = "1";
+  for (int i = 2; i < 150; ++i) list += concat(",", i);
+  const std::vector<std::string> overrides = {"schedule.kind=multi_step",
+                                              "schedule.milestones=[1],[" + list + "]"};
+  EXPECT_EQ(sweep.run(overrides), 0);
+  EXPECT_EQ(sweep.lines("sweep.csv"), 3);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(sweep.run(overrides), 0);
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("2 of 2 runs have ended"), std::string::npos) << said;
+  EXPECT_EQ(said.find(": starts"), std::string::npos) << "the same names: " << said;
 }
 
 TEST(RunSweep, RefusesARunOfAnotherConfiguration) {

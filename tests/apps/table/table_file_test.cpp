@@ -74,6 +74,9 @@ TEST(TableFile, RefusesWhatMakesNoSense) {
             std::string::npos);
   EXPECT_NE(error_with("\"topk\"", "\"../topk\"").find("'../topk' names directories"),
             std::string::npos);
+  EXPECT_NE(error_with("\"topk\"", '"' + std::string(201, 'x') + '"')
+                .find("the row's name has 201 characters, which is too long"),
+            std::string::npos);
   EXPECT_NE(error_with("tiny.toml", "huge.toml").find("there is no config file"),
             std::string::npos);
   EXPECT_NE(error_with("[small]", "[large]").find("unknown key 'large.config'"), std::string::npos);

@@ -176,9 +176,12 @@ PhotoShardWriter::PhotoShardWriter(std::string folder, std::vector<std::string> 
       WISP_CHECK(name.find('\n') == name.npos, "the name has a line end");
     });
   }
-  WISP_CHECK(!has_shards(folder_), index_path(folder_),
-             " is there already; pack into another folder, or remove it and its shards");
   lock_.emplace(lock_path(folder_));
+  if (has_shards(folder_)) {  // not before: another writer may have finished meanwhile
+    fs::remove(lock_path(folder_), failure);
+    throw Error(index_path(folder_) +
+                " is there already; pack into another folder, or remove it and its shards");
+  }
   remove_shards();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "apps/setup/memory_for.h"
 #include "apps/setup/replaced_keys.h"
 #include "core/base/error.h"
 #include "core/io/glob.h"
@@ -72,7 +73,8 @@ Prepared::Prepared(Config config)
              ": schedule.kind is \"", options_.schedule.kind,
              "\", which needs a validation split; set data.validation");
   facts_ = facts_of(config_, options_, *source_);
-  const std::unique_ptr<Model> model = make_model(options_.model, config_, facts_);
+  const std::unique_ptr<Model> model = memory_for(
+      "the model", "model.…", [&] { return make_model(options_.model, config_, facts_); });
   metrics_ = model->metrics();
   const std::vector<Parameter*> parameters = model->parameters();
   freeze(config_, parameters);
@@ -86,7 +88,7 @@ Prepared::Prepared(Config config)
 }
 
 void Prepared::load() {
-  splits_ = source_->open(options_.compute());
+  splits_ = memory_for("the data set", "data.…", [&] { return source_->open(options_.compute()); });
   resident_.clear();
   for (int place = 0; place < options_.devices; ++place)
     resident_.push_back(std::make_unique<ResidentSplits>(options_.target(place)));

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 
+#include "apps/setup/memory_for.h"
 #include "apps/setup/methods.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/weights.h"
@@ -69,8 +70,10 @@ Replica::Replica(const Prepared& run, MemoryPool& pool, Worker& worker)
   carried_.emplace(compute_, *model_, options_.deal(Split::train, worker.rank));
   const std::vector<Parameter*> declared = model_->parameters();
   freeze(config, declared);
-  parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
-  optimizer_ = options_.optimizer.recipe.make(*parameters_);
+  memory_for("the model's weights", "model.…, optimizer.kind", [&] {
+    parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
+    optimizer_ = options_.optimizer.recipe.make(*parameters_);
+  });
   WISP_CHECK(std::ssize(optimizer_->arenas()) == options_.optimizer.recipe.arenas, "optimizer ",
              options_.optimizer.kind, " has ", optimizer_->arenas().size(),
              " arenas, but its recipe says ", options_.optimizer.recipe.arenas);

@@ -54,8 +54,11 @@ SafetensorsHeader header_of(const std::map<std::string, CheckpointStream::Entry>
 }
 
 /// The header as written to the file: its length, then its text.
-std::string text_of(const SafetensorsHeader& header) {
+std::string text_of(const SafetensorsHeader& header, const std::string& path) {
   std::string text = header.text();
+  WISP_CHECK(std::ssize(text) <= kMaxSafetensorsHeader, path, ": ", header.tensors.size(),
+             " tensors have a header of ", text.size(), " bytes, which no reader takes, expected ",
+             kMaxSafetensorsHeader, " at most: a model of fewer layers can be saved");
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return bytes_of(uint64_t{text.size()}) + text;
 }
@@ -66,7 +69,7 @@ CheckpointStream::CheckpointStream(std::string path, const std::map<std::string,
                                    const std::map<std::string, std::string>& metadata)
     : header_(header_of(tensors, metadata)),
       file_(std::move(path), Unread::awaited),
-      data_(std::ssize(text_of(header_))) {}
+      data_(std::ssize(text_of(header_, file_.path()))) {}
 
 void CheckpointStream::append(const std::string& name, const Tensor& part) {
   const auto entry = header_.tensors.find(name);
@@ -91,7 +94,7 @@ void CheckpointStream::finish() {
     header_.metadata[kTensorChecksum + name] = checksum_text(checksum);
   }
   header_.metadata[kHeaderChecksum] = seal_of(header_);
-  file_.write_at(0, text_of(header_));
+  file_.write_at(0, text_of(header_, file_.path()));
   file_.finish();
 }
 

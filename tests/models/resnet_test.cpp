@@ -318,6 +318,14 @@ TEST(Mlp, RefusesSamplesThatDifferInLength) {
             "mlp: the data set's samples differ in length; expected images");
 }
 
+TEST(Mlp, HasNoMoreLayersThanACheckpointCanName) {
+  const Facts facts{.inputs = {{"input", {2}}}, .classes = 2};
+  Mlp most({.hidden = std::vector<int64_t>(1000, 1)}, facts);
+  EXPECT_EQ(most.parameters().size(), 2002u);
+  EXPECT_EQ(error_of([&] { Mlp({.hidden = std::vector<int64_t>(50'001, 1)}, facts); }),
+            "mlp: model.hidden has 50001 layers, expected 1000 at most");
+}
+
 TEST(Mlp, LearnsOneBatch) {
   TestContext worker;
   Mlp model({.hidden = {16}}, {.inputs = {{"input", {4, 4, 3}}}, .classes = 10});

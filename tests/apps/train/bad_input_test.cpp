@@ -268,6 +268,18 @@ TEST(BadConfig, SizesBeyondCountingAreOutOfMemory) {
   }
 }
 
+TEST(BadConfig, LackingMemoryNamesTheKeysThatAskForIt) {
+  const TempDir dir;
+  EXPECT_TRUE(error_of([&] {
+                tiny_train(dir / "a", {"model.hidden=[1000000000000]"});
+              }).starts_with("the model's weights (model.…, optimizer.kind): out of memory: "));
+  EXPECT_TRUE(error_of([&] {
+                tiny_train(dir / "b", {"data.train_count=1000000000000"});
+              }).starts_with("the data set (data.…): out of memory: "));
+  EXPECT_TRUE(refusal({"model.hidden=[4000000000000000000]"})
+                  .starts_with("the model (model.…): out of memory: a shape of "));
+}
+
 TEST(BadConfig, APlateauNeedsEvaluations) {
   EXPECT_EQ(refusal({"schedule.kind=plateau", "train.eval_every=0"}),
             "command line: train.eval_every is 0, but schedule.kind = \"plateau\" needs "

@@ -241,6 +241,19 @@ TEST(Checkpoint, ShortFilesAndLongHeadersAreNamed) {
             std::string::npos);
 }
 
+/// They could be written, and never read.
+TEST(Checkpoint, MoreTensorsThanAReaderTakesAreRefused) {
+  const TempDir dir;
+  const std::string path = dir.write("x", "old"), name(70'000, 'n');
+  std::map<std::string, CheckpointStream::Entry> tensors;
+  for (int i = 0; i < 120; ++i) tensors[concat(name, i)] = {{1}, DType::u8};
+  EXPECT_NE(error_of([&] {
+              CheckpointStream(path, tensors);
+            }).find(path + ": 120 tensors have a header of 16"),
+            std::string::npos);
+  EXPECT_EQ(read_text(path), "old");
+}
+
 TEST(Checkpoint, EachTruncationIsFound) {
   const TempDir dir;
   Sample().write(dir / "a");

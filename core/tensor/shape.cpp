@@ -19,7 +19,9 @@ void check_size(const Shape& shape) {
     const int64_t extent = std::max<int64_t>(shape[i], 1);  // an extent of 0 must not hide others
     fits = fits && !__builtin_mul_overflow(product, extent, &product) && product <= kMostElements;
   }
-  WISP_CHECK(fits, "out of memory: a shape of ", shape, ", expected at most 2^58 elements");
+  if (!fits)
+    throw OutOfMemory(
+        concat("out of memory: a shape of ", shape, ", expected at most 2^58 elements"));
 }
 
 }  // namespace

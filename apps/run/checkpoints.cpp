@@ -22,7 +22,6 @@ namespace {
 
 constexpr const char* kHeldOut = "held_out";               // absent: no held-out samples
 constexpr const char* kStepsPerEpoch = "steps_per_epoch";  // absent: unknown
-constexpr int64_t kMostSteps = int64_t{1} << 53;           // also of epochs; doubles hold them
 constexpr int kMostWorkers = 1 << 20;
 constexpr size_t kListed = 12;  // tensors that a notice lists
 

@@ -140,13 +140,14 @@ Manifest read_manifest(const std::string& directory) {
   }
 }
 
-/// N of "step_N" or "step_N.old", -1 for other names.
+/// N of "step_N" or "step_N.old", -1 for other names and for steps that no run reaches.
 int64_t step_of(std::string_view name) {
   if (name.ends_with(kOldSuffix)) name.remove_suffix(std::strlen(kOldSuffix));
   if (!name.starts_with(kStepPrefix)) return -1;
   name.remove_prefix(std::strlen(kStepPrefix));
   const int64_t step = number_in<int64_t>(name).value_or(-1);
-  return std::to_string(step) == name ? step : -1;  // "007" is another program's
+  // "007" is another program's
+  return std::to_string(step) == name && step <= kMostSteps ? step : -1;
 }
 
 }  // namespace

@@ -13,6 +13,9 @@ namespace wisp {
 /// Facts in a checkpoint's manifest, beside its list of files: "step" -> "120".
 using CheckpointFacts = std::map<std::string, std::string>;
 
+/// Limit for a run's steps: doubles, which ranks exchange, hold all numbers up to it.
+constexpr int64_t kMostSteps = int64_t{1} << 53;
+
 /// FOLDER/step_N.
 std::string checkpoint_path(const std::string& folder, int64_t step);
 /// FOLDER/saving.tmp, where a checkpoint is while it is written.
@@ -20,8 +23,8 @@ std::string saving_path(const std::string& folder);
 /// The files in a checkpoint's directory: what all ranks share, and a rank's own.
 std::string shared_file(const std::string& directory);
 std::string rank_file(const std::string& directory, int rank);
-/// The steps of the checkpoints in `folder`, ascending. Empty if there are none. Directories of
-/// such names without a manifest or shared file are others'.
+/// The steps of the checkpoints in `folder`, up to kMostSteps, ascending. Empty if there are none.
+/// Directories of such names without a manifest or shared file are others'.
 std::vector<int64_t> checkpoint_steps(const std::string& folder);
 
 /// Makes `tmp` an empty directory and removes the files of an interrupted save. Throws Error, also

@@ -141,10 +141,11 @@ void MpiPeers::hear_awaited() {
     if (!found) return;
     mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
     std::vector<int>& ranks = awaited_[static_cast<size_t>(status.MPI_SOURCE)];
-    ranks.resize(static_cast<size_t>(bytes) / sizeof(int));
+    ranks.resize((static_cast<size_t>(bytes) + sizeof(int) - 1) / sizeof(int));
     mpi_check(MPI_Recv(ranks.data(), bytes, MPI_BYTE, status.MPI_SOURCE, kWaitingTag, words_,
                        MPI_STATUS_IGNORE),
               "MPI_Recv");
+    std::erase_if(ranks, [this](int rank) { return rank < 0 || rank >= size_; });
   }
 }
 

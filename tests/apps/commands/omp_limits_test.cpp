@@ -156,8 +156,10 @@ TEST(OmpLimits, AreTestedWithEveryModel) {
   const TempDir dir;
   std::map<std::string, int> tested;
   for (const Subject& subject : subjects(dir)) ++tested[subject.model];
-  for (const auto& [name, entry] : ModelRegistry::instance().entries())
-    if (name != "deepspeech" || WISP_HAS_SNDFILE) EXPECT_GT(tested[name], 0) << name;
+  for (const auto& [name, entry] : ModelRegistry::instance().entries()) {
+    const bool buildable = name != "deepspeech" || WISP_HAS_SNDFILE;
+    EXPECT_GT(tested[name] + !buildable, 0) << name;
+  }
 }
 
 }  // namespace

@@ -52,6 +52,25 @@ TEST_F(Program, WritesThroughPipesAndKeepsLinksAndModes) {
   }
 }
 
+TEST_F(Program, ReadsAPipeThatIsOpenAndWaitsForNoOther) {
+  const std::string print = concat(WISP_PROGRAM, " config "), file = config();
+  const std::string written = run_command(print + file).output;
+  EXPECT_NE(written.find("[model]"), std::string::npos) << written;
+  EXPECT_EQ(run_command(concat("(cat ", file, " | ", print, "/dev/stdin)")).output, written);
+  EXPECT_EQ(run_command(concat("(cat ", file, " | ", print, "/dev/fd/3 3<&0)")).output, written);
+
+  ASSERT_EQ(mkfifo((dir_ / "pipe").c_str(), 0600), 0);
+  const std::string refusal = dir_ / "pipe: it is no file, but a pipe\n";
+  EXPECT_EQ(run_command(print + (dir_ / "pipe")).output, "wisp: " + refusal);
+  const std::string extending = dir_.write("extending.toml", "extends = 'pipe'\n");
+  EXPECT_EQ(run_command(print + extending).output,
+            concat("wisp: ", extending, ":1: extends ", refusal));
+  dir_.write("endless.toml", "extends = '/dev/zero'\n");
+  EXPECT_EQ(run_command(print + (dir_ / "endless.toml")).output,
+            concat("wisp: ", dir_ / "endless.toml",
+                   ":1: extends /dev/zero: it is no file, but a device\n"));
+}
+
 TEST_F(Program, WritesAFileThatIsMounted) {
   const std::string text = dir_.write("text", "a b c\na b d\n"), file = dir_.write("file", "old");
   const std::string mount = "unshare --mount sh -c 'mount --bind " + file + " " + file + " && ";

@@ -1,6 +1,5 @@
 // Tests of how many threads the program takes, and of numbers that it cannot have.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -49,8 +48,9 @@ TEST(ProgramThreads, ByDefaultAreAtMostThoseOfTheEnvironment) {
     const CommandResult result = run.train(variables, "threads=0");
     ASSERT_EQ(result.status, 0) << result.output;
     EXPECT_EQ(threads_of(run.out), 1) << variables;
-    if (std::thread::hardware_concurrency() > 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1)
+    if (std::thread::hardware_concurrency() > 1) {
       EXPECT_TRUE(says(result, "\nthreads: 1 of each worker (")) << result.output;
+    }
   }
 }
 

@@ -44,17 +44,18 @@ std::string said_by(const std::function<void()>& work) {
 
 TEST(EndedRun, ResumedWithOtherKeysChangesNoFile) {
   const TempDir dir;
-  tiny_train(dir / "run", kEnded + Overrides{"record.gradients.every=1", "trace.steps=1"});
+  const Overrides own = kEnded + Overrides{"record.gradients.every=1", "trace.steps=1"};
+  tiny_train(dir / "run", own);
   const auto before = files_in(dir / "run");
   for (const Overrides& other :
-       {kEnded, kEnded + Overrides{"optimizer.lr=9", "seed=7"},
+       {own, kEnded + Overrides{"optimizer.lr=9", "seed=7"},
         kEnded + Overrides{"train.tensorboard=false", "train.log_every=3"},
         kEnded + Overrides{"record.gradients.every=2", "trace.steps=0"},
         Overrides{"train.epochs=1"}, kEnded + Overrides{"train.max_steps=3"}}) {
     const std::string said =
         said_by([&] { EXPECT_EQ(tiny_train(dir / "run", other, Open::resume).steps, 8); });
     EXPECT_TRUE(files_in(dir / "run") == before) << said;
-    if (other == kEnded) {
+    if (other == own) {
       EXPECT_EQ(said, "");
       continue;
     }
@@ -184,7 +185,8 @@ TEST(RequeuedRun, OneCommandStartsItGoesOnAndEndsIt) {
   EXPECT_TRUE(checkpoint_content(out, 16) == checkpoint_content(dir / "whole", 16));
   for (const auto& [name, content] : files_in(dir / "whole/gradients"))
     EXPECT_TRUE(files_in(out + "/gradients")[name] == content) << name;
-  EXPECT_EQ(files_in(out).size(), files_in(dir / "whole").size());
+  for (const auto& [name, content] : files_in(dir / "whole"))
+    EXPECT_TRUE(fs::exists(out + "/" + name)) << name;
 }
 
 TEST(RequeuedRun, StartsWithChangesThatItNames) {

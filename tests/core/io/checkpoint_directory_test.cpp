@@ -150,7 +150,8 @@ TEST(CheckpointDirectory, StepsAreFoundAndRemoved) {
     publish_directory(dir / "saving.tmp", checkpoint_path(dir.path(), step), kFacts);
   }
   fs::rename(dir / "step_10", dir / "step_10.old");  // killed between the two renames
-  for (const char* other : {"step_", "step_7x", "step_-3", "step_8.tmp", "saving.tmp"})
+  for (const char* other : {"step_", "step_7x", "step_-3", "step_8.tmp", "saving.tmp",
+                            "step_9007199254740993", "step_9223372036854775807"})
     fs::create_directory(dir / other);
   EXPECT_EQ(checkpoint_steps(dir.path()), (std::vector<int64_t>{9, 10, 100}));
   remove_checkpoint(dir.path(), 10);

@@ -168,9 +168,8 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     reporter->say(opening_text(run, facts, directory.path()));
     const std::vector<std::string> of_resume =
         resume ? about_a_start(directory, changes) : std::vector<std::string>();
-    for (const std::vector<std::string>* notices :
-         {&run.notices(), &run.passed_over(), &of_init, &of_resume}) {
-      for (const std::string& notice : *notices) reporter->warn(notice);
+    for (const auto& notices : {run.notices(), run.passed_over(), of_init, of_resume}) {
+      for (const std::string& notice : notices) reporter->warn(notice);
     }
   }
 

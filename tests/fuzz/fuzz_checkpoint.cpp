@@ -29,11 +29,11 @@ constexpr int kWays = 3;
 
 const char* const kImages = R"(
 model = { name = "mlp", hidden = [4] }
-data = { name = "synthetic", side = 8, train_count = 24, test_count = 6 }
+data = { name = "synthetic", side = 8, train_count = 36, test_count = 12 }
 )";
 const char* const kText = R"(
 model = { name = "lstm_lm", layers = 1, units = 3 }
-data = { name = "text", window = 2 }
+data = { name = "text", window = 9 }
 )";
 
 /// The runs, which have all kinds of state.
@@ -44,12 +44,12 @@ const std::vector<Overrides>& runs() {
       {"compression.method=acpsgd", "optimizer.nesterov=true"},
       {"compression.method=dgc", "compression.ratio=0.05"},
       {"compression.method=gtopk", "compression.ratio=0.1", "schedule.kind=plateau",
-       "data.validation=6"},
+       "data.train_count=48", "data.validation=12"},
       {"compression.method=onebit"},
       {"compression.method=onebit_adam", "optimizer.kind=adamw", "compression.freeze_step=1"},
       {"compression.method=variance", "compression.ratio=0.2", "train.accumulate=2"},
       {"compression.method=topk", "compression.ratio=0.1", "compression.feedback=ef21"},
-      {"compression.method=qsgd", "compression.feedback=ef"},
+      {"compression.method=natural", "compression.feedback=ef"},
       {"compression.method=fft", "compression.ratio=0.1"},
       {"compression.method=choco", "gossip.code=topk", "compression.ratio=0.1"},
       {"compression.method=dcd", "gossip.code=ef_signsgd"},
@@ -114,10 +114,10 @@ class Run {
   static Config config(const Overrides& overrides, int workers, const TempDir& dir) {
     Overrides changes = overrides;
     const bool text = changes.front() == "text";
-    if (text) changes.front() = "data.path=" + dir.path();
+    if (text) changes.front() = "data.path=" + (dir / "text");
     return Config::from_text(concat(text ? kText : kImages, "workers = ", workers, R"(
 threads = 1
-train.batch = 6
+train.batch = 12
 train.backend = "reference"
 train.epochs = 9
 compression.guard = false
@@ -163,8 +163,9 @@ timeout_s = 30.0
 /// All runs, and a folder for the checkpoint of an input.
 struct Runs {
   Runs() {
-    dir.write("train.txt", "a b c d\nd c b a\na c b d\nb a d c\nc d a b\nd a c b\n");
-    for (const char* other : {"valid.txt", "test.txt"}) dir.write(other, "a b c d\nd c a b\n");
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += i % 3 == 0 ? "a b c d\n" : "d c a b\n";
+    dir.write("text", text);
     for (const Overrides& overrides : runs()) all.emplace_back(overrides, dir);
   }
   TempDir dir;

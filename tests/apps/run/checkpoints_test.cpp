@@ -52,7 +52,8 @@ void train_until(const std::string& run, const Overrides& overrides, int64_t las
     return std::count_if(rows.begin(), rows.end(),
                          [](const auto& row) { return row.at("type") == "step"; }) >= last_step - 1;
   };
-  EXPECT_FALSE(train(tiny_config(overrides), {run, Open::overwrite, true, stop}));
+  std::filesystem::remove_all(run);  // whose metrics would stay until the first step is made
+  EXPECT_FALSE(train(tiny_config(overrides), {run, Open::create, true, stop}));
 }
 
 TEST_P(Resume, GoesOnAsIfNothingHadHappened) {
@@ -262,7 +263,7 @@ TEST(Checkpoint, KeepsTheNewestAndTheBest) {
   EXPECT_GT(evaluate_run(dir / "run", {}, "best").validation->metrics[0],
             evaluate_run(dir / "run", {}).validation->metrics[0]);
   EXPECT_EQ(summary.score("best_test_accuracy"), best);
-  EXPECT_EQ(summary.score("test_accuracy"), evaluate_run(dir / "run", {}).test.metrics[0]);
+  EXPECT_TRUE(std::isnan(summary.score_or_nan("test_accuracy"))) << "the last weights diverged";
   EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "1"); }),
             concat(folder, ": there is no checkpoint of step 1; there are checkpoints of steps ",
                    kept[0], ", 16"));
@@ -290,7 +291,7 @@ TEST(Checkpoint, ABestOneThatWasNotKeptIsMissedWithWords) {
         std::string::npos)
         << said;
     EXPECT_TRUE(std::isnan(summary.score_or_nan("best_test_accuracy")));
-    EXPECT_GE(summary.score("test_accuracy"), 0.0);
+    EXPECT_EQ(summary.diverged, "the loss of the test set is not finite");
     EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "best"); }),
               concat(dir / "run/checkpoints",
                      ": the checkpoint of step 8, which did best on the validation split, was not "

@@ -48,7 +48,7 @@ TEST(SweepTable, MarkdownSaysWhatTheRunsWereComputedWith) {
 
 TEST(SweepTable, KeepsAValueInItsCellAndARunInItsRow) {
   std::vector<SweepResult> results = {result_of({"a|b\nc\x1b[2J", {}, "0.1", "1"}, 0.5)};
-  results[0].summary.numerics = "x\ry\n| z |";
+  results[0].summary->numerics = "x\ry\n| z |";
   const std::string text = sweep_markdown(kAxes, results);
   EXPECT_NE(text.find("\n| a\\|b\\nc\\x1b[2J | 0.1 | 1 |"), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with("computed with: x\\ry\\n| z |\n")) << text;

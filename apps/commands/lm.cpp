@@ -23,8 +23,8 @@ struct LmArguments {
 std::string read(const std::string& path) {
   const std::string text = naming(path, [&] { return read_utf8(path, Input::file_or_pipe); });
   if (const int64_t ends = written_ends(text).at_line_ends; ends > 0)
-    fmt::print(stderr, "wisp: {}: {} lines end with the word {}, which is read as their end\n",
-               path, ends, Vocabulary::kEnd);
+    write_notice(fmt::format("{}: {} lines end with the word {}, which is read as their end", path,
+                             ends, Vocabulary::kEnd));
   return text;
 }
 

@@ -68,7 +68,7 @@ void run_pack(const PackArguments& arguments) {
   const StopSignals signals;
   const PhotoLayout layout = find_layout(arguments.photos);
   const std::vector<std::string> classes = classes_of(layout.train);
-  for (const std::string& notice : layout.notices) fmt::print("{}\n", notice);
+  for (const std::string& notice : layout.notices) write_progress(visible(notice) + "\n");
   struct Part {
     FoundPhotos photos;
     const char* folder;  // in `out`, as find_layout() names it

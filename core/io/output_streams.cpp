@@ -48,7 +48,11 @@ void redraw(std::FILE* stream, std::string_view text) {
   write_notice("the log cannot be written" + why + "; the work goes on without it");
 }
 
-void write_notice(std::string_view text) { write_usage("wisp: " + visible(text) + "\n"); }
+void write_notice(std::string_view text) {
+  std::string lines = "wisp: ";
+  for (const char c : text) lines += c == '\n' ? "\n  " : std::string(1, c);
+  write_usage(lines + "\n");
+}
 
 void write_usage(std::string_view text) {
   put(stderr, visible_lines(text));

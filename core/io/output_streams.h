@@ -28,7 +28,8 @@ void write_progress(std::string_view text);
 /// The same on any stream, with control characters as they are, for lines that are redrawn.
 void redraw(std::FILE* stream, std::string_view text);
 
-/// Prints "wisp: TEXT" as a line on stderr. Never fails.
+/// Prints "wisp: TEXT" on stderr. Further lines are indented, so no name in a text can look like a
+/// notice of its own. Never fails.
 void write_notice(std::string_view text);
 
 /// Prints lines on how the program is called on stderr. Never fails.

@@ -43,7 +43,7 @@ void add(CutUnit& unit, const Segment& segment, const CutMethod& method) {
   unit.numel += segment.numel;
   WISP_CHECK(unit.numel <= kMostUnitElements, "parameter ", segment.name, " of ", segment.numel,
              " elements: a method encodes at most ", kMostUnitElements, " elements at once, ",
-             unit.segments.size() == 1
+             segment.numel > kMostUnitElements
                  ? "so send it dense, by a rule of compression.policy"
                  : concat("with the parameters before it these would be ", unit.numel,
                           "; use a smaller compression.encode_bytes or bucket_bytes, or "

@@ -128,9 +128,11 @@ TEST(CheckpointDirectory, AManifestNamesFilesOfItsDirectoryOnly) {
   save(dir, "one");
   dir.write("outside", "one");
   const std::string good = read_text(dir / "c/manifest.json");
-  for (const std::string name : {"../outside", "/etc/passwd", "a/b", "..", ".", "", "../c/rank0"}) {
+  for (const std::string name :
+       {"../outside", "/etc/passwd", "a/b", "..", ".", "", "../c/rank_0.safetensors"}) {
     std::string manifest = good;
-    manifest.replace(manifest.find("\"rank0\"") + 1, 5, name);
+    const std::string own = "rank_0.safetensors";
+    manifest.replace(manifest.find("\"" + own + "\"") + 1, own.size(), name);
     nlohmann::json content = nlohmann::json::parse(manifest);
     content["crc32c"] = checksum_text(0);
     const std::string zeroed = content.dump();

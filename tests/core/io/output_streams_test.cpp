@@ -58,7 +58,7 @@ class StdoutTo {
 TEST(OutputStreams, NeverPrintWhatATerminalObeys) {
   EXPECT_EQ(out_of([] { write_out("a\x1b[2J\n\tb\n"); }), "a\\x1b[2J\n\tb\n");
   EXPECT_EQ(out_of([] { write_progress("\r\u009b\n"); }), "\\r\\u009b\n");
-  EXPECT_EQ(errors_of([] { write_notice("x\ny\x07"); }), "wisp: x\\ny\\x07\n") << "one line";
+  EXPECT_EQ(errors_of([] { write_notice("x\ny\x07"); }), "wisp: x\n  y\\x07\n");
   EXPECT_EQ(errors_of([] { write_usage("x\ny\x07\n"); }), "x\ny\\x07\n");
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 // Bounds within which differences and ratios neither overflow nor vanish.
 constexpr double kMost = 1e300, kLeast = 1e-290, kMostLog = 1e150;
+constexpr double kFar = 1e6;          // ranges beyond the ends, where nothing is drawn
 constexpr double kNarrowest = 1e-12;  // of a value: less is noise, and ticks would be equal
 
 double bounded(double value, bool log) {
@@ -54,7 +55,7 @@ double Scale::at(double value) const {
   value = bounded(value, log_);
   const double share =
       log_ ? std::log(value / low_) / std::log(high_ / low_) : (value - low_) / (high_ - low_);
-  return from_ + share * (to_ - from_);
+  return from_ + std::clamp(share, -kFar, kFar) * (to_ - from_);
 }
 
 std::vector<double> Scale::ticks() const {

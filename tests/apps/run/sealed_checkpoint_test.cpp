@@ -158,7 +158,7 @@ TEST_F(SealedCheckpoint, AnotherNumberOfWorkersChecksEachFile) {
 TEST_F(SealedCheckpoint, OfOktopkHasCutsThatAscend) {
   train({"workers=2", "compression.method=oktopk", "compression.ratio=0.05",
          "compression.start_after=1"});
-  const std::string unit = "unit/layer0.weight/";
+  const std::string unit = "unit/layer1.weight/";
   EXPECT_EQ(with<int64_t>("applied", 0, 5), "no error") << "a value that a run may have";
   for (const int64_t cut : {int64_t{-1}, int64_t{1'000'000}, INT64_MAX, INT64_MIN}) {
     for (const int64_t word : {0, 7, 14})

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 
 #include "tests/support/error_of.h"
@@ -33,12 +35,22 @@ train = { batch = 32, epochs = 1, log_every = 1 }
     return run_sweep({program, config, out, overrides, 2},
                      [&](std::vector<std::string> o) { return Config::load(config, o); });
   }
-  /// What a sweep says of a run of seed 1 whose program is a shell script.
+  /// What a sweep says of a run of seed 1 whose program is a shell script. The sweep is a copy of
+  /// this process, which has one thread: other tests' threads would take its signals.
   std::string said_of(const std::string& script, int status) const {
     const std::string program = dir.write("program.sh", "#!/bin/sh\n" + script + "\n");
     fs::permissions(program, fs::perms::owner_all);
     testing::internal::CaptureStdout();
-    EXPECT_EQ(run({"seed=1,1"}, program), status);
+    const pid_t copy = fork();
+    if (copy == 0) {
+      const int ended = run({"seed=1,1"}, program);
+      std::fflush(stdout);
+      _exit(ended);
+    }
+    int ended = 0;
+    waitpid(copy, &ended, 0);
+    EXPECT_TRUE(WIFEXITED(ended));
+    EXPECT_EQ(WEXITSTATUS(ended), status);
     return testing::internal::GetCapturedStdout();
   }
   std::string text(const std::string& name) const { return read_text(out + "/" + name); }

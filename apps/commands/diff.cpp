@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <string>
 
 #include "apps/commands/commands.h"
 #include "apps/report/run_diff.h"
@@ -17,14 +17,18 @@ struct DiffArguments {
 };
 
 void run_diff(const DiffArguments& arguments) {
+  std::string text;
+  bool equal = false;
   try {
     const RunRecord a = RunRecord::read(arguments.a), b = RunRecord::read(arguments.b);
-    write_out(diff_text(a, b));
-    if (!compare_runs(a, b).equal()) throw ExitStatus{kDifferent};
+    text = diff_text(a, b);
+    equal = compare_runs(a, b).equal();
   } catch (const Error& error) {
     write_notice(error.what());
     throw ExitStatus{kTrouble};
   }
+  write_out(text);
+  if (!equal) throw ExitStatus{kDifferent};
 }
 
 }  // namespace

@@ -65,48 +65,44 @@ TEST_F(Program, AClosedTerminalStopsItAfterAWholeStep) {
       << "of the step that was its last";
 }
 
-/// Ends 0 with as many rows of metrics as without `redirection`, and with a checkpoint.
+/// Shell commands that make descriptor 3 a pipe whose reader has gone.
+constexpr const char* kReaderGone = "mkfifo $pipe; true <$pipe & exec 3>$pipe; wait; ";
+
 TEST_F(Program, ALogThatCannotBeWrittenEndsNoTraining) {
   const auto rows = [&](const std::string& run) {
     const std::string text = read_text(run + "/metrics.jsonl");
     return std::ranges::count(text, '\n');
   };
-  ASSERT_EQ(run({"train", config(), "train.max_steps=40", "--out", dir_ / "whole"}), 0) << said();
-  const std::string train = concat(WISP_PROGRAM, " train ", config(), " train.max_steps=40 --out ");
+  ASSERT_EQ(run({"train", config(), "train.max_steps=8", "--out", dir_ / "whole"}), 0) << said();
+  const std::string train = concat(WISP_PROGRAM, " train ", config(), " train.max_steps=8 --out ");
   int number = 0;
   for (const auto& [how, notice] : std::vector<std::pair<std::string, std::string>>{
-           {"{ TRAIN 2>ERRORS; echo $? >STATUS; } | true", "Broken pipe"},
-           {"{ TRAIN 2>ERRORS; echo $? >STATUS; } | head -2 >/dev/null", "Broken pipe"},
-           {"{ TRAIN 2>&1; echo $? >STATUS; } | head -1 >/dev/null", ""},
-           {"TRAIN >/dev/full 2>ERRORS; echo $? >STATUS", "No space left on device"},
-           {"TRAIN >/dev/full 2>/dev/full; echo $? >STATUS", ""},
-           {"TRAIN >&- 2>ERRORS; echo $? >STATUS", ""},
-           {"TRAIN <&- >&- 2>&-; echo $? >STATUS", ""},
-           {"TRAIN 0>&- 1</dev/null 2>ERRORS; echo $? >STATUS", "Bad file descriptor"}}) {
+           {concat(kReaderGone, "$train >&3 2>$errors; echo $? >$status"), "Broken pipe"},
+           {concat(kReaderGone, "$train >&3 2>&3; echo $? >$status"), ""},
+           {"{ $train 2>$errors; echo $? >$status; } | head -2 >/dev/null", ""},
+           {"$train >/dev/full 2>$errors; echo $? >$status", "No space left on device"},
+           {"$train >/dev/full 2>/dev/full; echo $? >$status", ""},
+           {"$train >&- 2>$errors; echo $? >$status", ""},
+           {"$train <&- >&- 2>&-; echo $? >$status", ""},
+           {"$train 1</dev/null 2>$errors; echo $? >$status", "Bad file descriptor"}}) {
     const std::string out = dir_ / concat("run", ++number);
-    std::string command = how;
-    const auto fill = [&](const std::string& word, const std::string& by) {
-      for (size_t at; (at = command.find(word)) != command.npos;)
-        command.replace(at, word.size(), by);
-    };
-    fill("TRAIN", train + out);
-    fill("ERRORS", out + ".errors");
-    fill("STATUS", out + ".status");
-    run_command(command);
+    run_command(concat("train='", train, out, "'; errors=", out, ".errors; status=", out,
+                       ".status; pipe=", out, ".pipe; ", how));
     EXPECT_EQ(read_text(out + ".status"), "0\n") << how;
     EXPECT_EQ(rows(out), rows(dir_ / "whole")) << how;
-    EXPECT_EQ(checkpoint_steps(out + "/checkpoints").back(), 40) << how;
+    EXPECT_EQ(checkpoint_steps(out + "/checkpoints").back(), 8) << how;
     EXPECT_NE(read_text(out + ".errors").find(notice), std::string::npos)
         << how << read_text(out + ".errors");
   }
 }
 
 TEST_F(Program, EndsQuietlyWhereItsReaderHasReadEnough) {
-  for (const char* command : {"config --reference", "methods", "--help"}) {
-    const CommandResult result = run_command(
-        concat("{ ", WISP_PROGRAM, " ", command, "; echo $? >", dir_ / "status", "; } | true"));
-    EXPECT_EQ(read_text(dir_ / "status"), concat(128 + SIGPIPE, "\n")) << command;
+  const std::string pipe = "pipe=" + (dir_ / "pipe") + "; " + kReaderGone;
+  for (const char* command : {"config --reference", "methods", "--help", "--version"}) {
+    const CommandResult result = run_command(concat(pipe, WISP_PROGRAM, " ", command, " >&3"));
+    EXPECT_EQ(result.status, 128 + SIGPIPE) << command;
     EXPECT_EQ(result.output, "") << command;
+    std::filesystem::remove(dir_ / "pipe");
   }
 }
 
@@ -120,7 +116,9 @@ TEST_F(Program, WritesWhatItWasAskedForThoughNobodyReadsItsOutput) {
            {concat("lm ", text, " --out ", dir_ / "lm"), "lm"},
            {concat("sweep ", config(), " train.max_steps=1,2 --out ", dir_ / "sweep"),
             "sweep/max_steps-2/summary.json"}}) {
-    run_command(concat("{ ", WISP_PROGRAM, " ", command, "; } 2>&1 | true"));
+    run_command(
+        concat("pipe=", dir_ / "pipe", "; ", kReaderGone, WISP_PROGRAM, " ", command, " >&3 2>&3"));
+    std::filesystem::remove(dir_ / "pipe");
     EXPECT_FALSE(read_text(dir_ / file).empty()) << command;
   }
 }

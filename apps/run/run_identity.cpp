@@ -55,7 +55,7 @@ std::vector<NamedValue> data_of(const RunFacts& facts, const std::string& init) 
 
 std::string Changes::str() const {
   std::vector<std::string> all;
-  for (const std::vector<std::string>* kind : {&of_samples, &other, &of_program})
+  for (const std::vector<std::string>* kind : {&of_samples, &other, &of_workers, &of_program})
     all.insert(all.end(), kind->begin(), kind->end());
   return fmt::format("{}", fmt::join(all, "; "));
 }
@@ -77,7 +77,8 @@ Changes changes_since(const RunDirectory& before, const Config& config, const Ru
   for (const ConfigKey& key : config.keys()) {
     const std::string *old = find(then, key.name), *value = find(now, key.name);
     if (is_of_machine(key) || !old || !value) continue;
-    compare(key.name, *old, *value, kind(decides_samples(key.name)));
+    const bool workers = key.name == "workers";
+    compare(key.name, *old, *value, workers ? changes.of_workers : kind(decides_samples(key.name)));
   }
   for (const SplitFacts& old : RunFacts::read(before.path()).data) {
     for (const SplitFacts& part : facts.data) {

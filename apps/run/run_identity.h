@@ -20,9 +20,10 @@ struct Changes {
   /// Changes that affect which samples a step takes.
   std::vector<std::string> of_samples;
   std::vector<std::string> other;
+  std::vector<std::string> of_workers;  // of their number
   std::vector<std::string> of_program;
 
-  /// Whether configuration or data changed.
+  /// Whether configuration or data changed, the number of workers aside.
   bool of_run() const { return !of_samples.empty() || !other.empty(); }
   /// All changes, separated by semicolons.
   std::string str() const;

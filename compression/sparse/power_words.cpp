@@ -103,7 +103,8 @@ int64_t capacity(const UnitSpec& spec, double ratio) {
   for (const Field& field : spec.fields)
     WISP_CHECK(field.numel <= kMostElements, "variance: a field has ", field.numel,
                " elements, its words hold positions below 2^28 = ", kMostElements,
-               "; use a smaller compression.scope");
+               "; use a smaller compression.scope, or send large layers dense, by a rule of "
+               "compression.policy");
   const int64_t words =
       sum_of_fields(spec, [=](const Field& field) { return kept_count(ratio, field.numel); });
   return front_bytes(spec) + 4 * words;

@@ -50,7 +50,11 @@ void redraw(std::FILE* stream, std::string_view text) {
 
 void write_notice(std::string_view text) {
   std::string lines = "wisp: ";
-  for (const char c : text) lines += c == '\n' ? "\n  " : std::string(1, c);
+  for (size_t at = 0; at < text.size(); ++at) {
+    const bool begins = at > 0 && text[at - 1] == '\n';
+    if (begins && text[at] != ' ') lines += "  ";
+    lines += text[at];
+  }
   write_usage(lines + "\n");
 }
 

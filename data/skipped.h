@@ -1,4 +1,4 @@
-// What a listing of a data set's folders passes over. Any thread.
+// Files that a listing of a data set's folders passes over. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ PathBytes bytes_of(const std::string& path) {
 }
 
 /// What a rank tells the others.
-struct Seat {
+struct Viewer {
   Place place;
   PathBytes path{};
   int64_t token = 0;  // rank 0's: the number of its file
@@ -46,13 +46,14 @@ struct Seat {
   std::string words() const { return concat(path.data(), " on ", place.host.data()); }
 };
 
-std::vector<Seat> seats_of_all(Communicator& communicator, const Seat& own) {
-  std::vector<Seat> seats(static_cast<size_t>(communicator.size()));
+std::vector<Viewer> viewers_of_all(Communicator& communicator, const Viewer& own) {
+  std::vector<Viewer> viewers(static_cast<size_t>(communicator.size()));
   std::vector<Bytes> in;
-  for (Seat& seat : seats) in.push_back({reinterpret_cast<std::byte*>(&seat), sizeof seat});
+  for (Viewer& viewer : viewers)
+    in.push_back({reinterpret_cast<std::byte*>(&viewer), sizeof viewer});
   const ConstBytes out{reinterpret_cast<const std::byte*>(&own), sizeof own};
   communicator.all_gather({&out, 1}, in)->wait();
-  return seats;
+  return viewers;
 }
 
 /// A number that no other process takes at this time on this machine.
@@ -83,16 +84,16 @@ bool appears(const std::string& path) {
 }
 
 /// The ranks that do not see rank 0's directory, in words; empty if all see it.
-std::string complaint(std::span<const Seat> seats) {
+std::string complaint(std::span<const Viewer> viewers) {
   std::string blind;
   int count = 0;
-  for (size_t rank = 0; rank < seats.size(); ++rank) {
-    if (seats[rank].sees || ++count > kNamed) continue;
-    blind += concat("\n  rank ", rank, " has ", seats[rank].words());
+  for (size_t rank = 0; rank < viewers.size(); ++rank) {
+    if (viewers[rank].sees || ++count > kNamed) continue;
+    blind += concat("\n  rank ", rank, " has ", viewers[rank].words());
   }
   if (count == 0) return {};
   if (count > kNamed) blind += concat("\n  and ", count - kNamed, " more");
-  return concat("all ranks have to see one run directory, rank 0's: ", seats[0].words(), blind,
+  return concat("all ranks have to see one run directory, rank 0's: ", viewers[0].words(), blind,
                 "\ngive all of them the same --out, in a folder that their machines share");
 }
 
@@ -102,7 +103,7 @@ void check_shared_folder(const TrainOptions& options, const RunDirectory& direct
   if (!world().processes()) return;
   run_workers(world().size, {.threads = options.threads, .timeout_s = options.timeout_s},
               [&](Worker& worker) {
-                Seat own{.place = Place::own(), .path = bytes_of(directory.path())};
+                Viewer own{.place = Place::own(), .path = bytes_of(directory.path())};
                 const auto file = [&](int64_t token) {
                   return directory.file(concat(".wisp-", token, ".tmp"));
                 };
@@ -111,9 +112,9 @@ void check_shared_folder(const TrainOptions& options, const RunDirectory& direct
                   own.token = draw_token(own.place);
                   token.emplace(file(own.token));
                 }
-                own.token = seats_of_all(worker.communicator, own)[0].token;
+                own.token = viewers_of_all(worker.communicator, own)[0].token;
                 own.sees = appears(file(own.token));
-                const std::string wrong = complaint(seats_of_all(worker.communicator, own));
+                const std::string wrong = complaint(viewers_of_all(worker.communicator, own));
                 if (wrong.empty()) return;
                 if (worker.rank == 0) worker.communicator.abort(wrong);
                 worker.communicator.barrier()->wait();  // ends when rank 0 has reported

@@ -21,7 +21,7 @@ class Walk {
     std::error_code failure;
     const fs::path canonical = fs::canonical(folder, failure);
     check(failure, folder);
-    if (std::find(open_.begin(), open_.end(), canonical) != open_.end())
+    if (!open_.empty() && (is_above(canonical) || std::ranges::count(open_, canonical) > 0))
       return skipped.add("links to a folder above them", folder);
     open_.push_back(canonical);
     for (const fs::path& path : entries_of(folder)) visit(path);
@@ -37,7 +37,14 @@ class Walk {
     const fs::file_type type = type_behind_links(path);
     if (type == fs::file_type::not_found) return skipped.add("links to nothing", path);
     if (type == fs::file_type::regular) return files.push_back(path);
-    if (type == fs::file_type::directory) enter(path);
+    if (type == fs::file_type::directory) return enter(path);
+    skipped.add("pipes, sockets and devices", path);
+  }
+  /// Whether a folder holds the one that the walk began in.
+  bool is_above(const fs::path& canonical) const {
+    const fs::path& begin = open_.front();
+    return std::mismatch(canonical.begin(), canonical.end(), begin.begin(), begin.end()).first ==
+           canonical.end();
   }
 
   std::vector<fs::path> open_;  // canonical paths: the folder being read and its parents

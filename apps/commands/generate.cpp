@@ -23,7 +23,7 @@ void print_text(TextReader& reader, const Prompt& prompt, const GenerateArgument
   const std::vector<std::string>& words = reader.vocabulary().words();
   WordsAsText text;
   const auto print = [&](int32_t token) {
-    write_out(text.next(visible_name(words[static_cast<size_t>(token)])));
+    write_out(text.next(visible(words[static_cast<size_t>(token)])));
   };
   if (!arguments.prompt.empty()) {
     for (const int32_t token : prompt.tokens) print(token);

@@ -32,6 +32,8 @@ void RunDirectory::look() {
              kCommitFile,
              " of a run), so nothing in it is used, replaced or removed; choose "
              "another --out");
+  const std::string blocked = file_in_the_way(path_);
+  WISP_CHECK(blocked.empty(), blocked, " is in the way of checkpoints; move it away");
   WISP_CHECK(how_ != Open::create || !held_run_, path_,
              " holds a run already; choose another --out, go on with --resume, or replace it with "
              "--overwrite");

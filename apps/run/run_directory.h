@@ -29,7 +29,8 @@ class RunDirectory {
   RunDirectory& operator=(const RunDirectory&) = delete;
 
   /// Makes the directory, and locks it against other processes while this object lives. Throws
-  /// Error if it cannot be made, if another process trains in it, and as the constructor.
+  /// Error if it cannot be made, if another process trains in it, and as the constructor. Looks
+  /// again whether a run is there, for held_run() and goes_on().
   void make();
   /// Call once something was computed that is to be kept, such as the first step. A run that goes
   /// on has not ended any more: its summary goes, or what says that it diverged. In any other case

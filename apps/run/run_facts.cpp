@@ -68,6 +68,9 @@ std::string RunFacts::json() const {
 
 namespace {
 
+constexpr int64_t kMostValues = int64_t{1} << 28;  // of a sample, and classes
+constexpr int64_t kMostSide = 1 << 16;             // of a photo, in pixels
+
 SpectrogramOptions sound_of(const ordered_json& input) {
   if (!input.contains("sound")) return {.rate = 0};
   const ordered_json& sound = json_part(input, "sound");
@@ -82,11 +85,20 @@ SpectrogramOptions sound_of(const ordered_json& input) {
 PhotoFit photo_of(const ordered_json& input) {
   if (!input.contains("photo")) return {};
   const ordered_json& photo = json_part(input, "photo");
-  return {json_at<decltype(PhotoFit::side)>(photo, "side"), json_at<std::string>(photo, "filter")};
+  const auto side = json_at<decltype(PhotoFit::side)>(photo, "side");
+  WISP_CHECK(side >= 1 && side <= kMostSide, "a photo's side is ", side, ", expected 1 to ",
+             kMostSide);
+  return {side, json_at<std::string>(photo, "filter")};
 }
 
 Feed input_of(const ordered_json& input) {
   const auto sample = json_at<std::vector<int64_t>>(input, "sample");
+  int64_t values = 1;
+  for (const int64_t extent : sample) {
+    WISP_CHECK(extent >= 0 && extent <= kMostValues && values * extent <= kMostValues,
+               "an input's sample has more than ", kMostValues, " values, or an extent below 0");
+    values *= extent;
+  }
   const std::vector<double> none;
   return {json_at<std::string>(input, "name"),
           Shape(std::span(sample)),
@@ -103,7 +115,11 @@ RunFacts facts_of(const ordered_json& object) {
   for (const ordered_json& input : json_part(object, "inputs"))
     run.facts.inputs.push_back(input_of(input));
   run.facts.classes = json_at<decltype(run.facts.classes)>(object, "classes");
+  WISP_CHECK(run.facts.classes >= 0 && run.facts.classes <= kMostValues, "classes is ",
+             run.facts.classes, ", expected 0 to ", kMostValues);
   run.facts.names = json_at<std::vector<std::string>>(object, "names");
+  WISP_CHECK(std::ssize(run.facts.names) <= run.facts.classes, std::ssize(run.facts.names),
+             " names of ", run.facts.classes, " classes, expected no more than classes");
   run.facts.work = json_at<std::string>(object, "work");
   run.metrics.clear();
   for (const ordered_json& metric : json_part(object, "metrics")) {
@@ -124,7 +140,7 @@ RunFacts facts_of(const ordered_json& object) {
 
 RunFacts RunFacts::read(const std::string& directory) {
   const std::string path = directory + "/facts.json";
-  if (!std::filesystem::exists(path)) return {};
+  if (!is_there(path)) return {};
   return naming(path + " is damaged or incomplete", [&] {
     return facts_of(parse_json<ordered_json>(read_whole_file(path, kMostJsonBytes)));
   });

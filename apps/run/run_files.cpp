@@ -9,6 +9,7 @@
 #include "apps/run/run_record.h"
 #include "core/base/error.h"
 #include "core/io/checkpoint_directory.h"
+#include "core/io/input_file.h"
 #include "core/io/output_file.h"
 
 namespace wisp {
@@ -53,12 +54,16 @@ bool is_folder(const std::string& path) {  // not a link to one
   return fs::is_directory(fs::symlink_status(path, none));
 }
 
-/// Removes a file, a link, or a folder that is empty.
-void remove_path(const std::string& path) {
-  std::error_code failure;
-  fs::remove(path, failure);
-  WISP_CHECK(!failure || failure == std::errc::directory_not_empty, path,
-             ": cannot be removed: ", failure.message());
+/// Whether a folder has a checkpoint with a manifest of Wisp's.
+bool holds_checkpoint(const std::string& folder) {
+  return std::ranges::any_of(checkpoint_steps(folder), [&](int64_t step) {
+    try {
+      checkpoint_facts(find_checkpoint(checkpoint_path(folder, step)));
+      return true;
+    } catch (const Error&) {  // another program's
+      return false;
+    }
+  });
 }
 
 /// Removes the recorded gradients in a folder, which GradientRecord wrote.
@@ -94,21 +99,33 @@ bool is_event_file(std::string_view name) {
 
 bool holds_run(const std::string& directory) {
   if (is_file(directory + "/" + kCommitFile) && is_version(version_of(directory))) return true;
+  return !is_there(directory + "/" + kConfigFile) &&
+         holds_checkpoint(directory + "/" + kCheckpointsFolder);
+}
+
+std::string file_in_the_way(const std::string& directory) {
   std::error_code none;
-  return !fs::exists(directory + "/" + kConfigFile, none) &&
-         !checkpoint_steps(directory + "/" + kCheckpointsFolder).empty();
+  const std::string folder = directory + "/" + kCheckpointsFolder;
+  if (is_there(folder) && !fs::is_directory(folder, none)) return folder;
+  const std::string saving = saving_path(folder);
+  if (is_there(saving) && !is_folder(saving)) return saving;
+  for (const std::string& name : names_in(saving))
+    if (!is_checkpoint_file(name)) return saving + "/" + name;
+  return "";
 }
 
 std::string file_of_another(const std::string& directory) {
+  std::error_code none;
   for (const char* name : {kConfigFile, kCommitFile, kFactsFile, kMetricsFile, kSummaryFile,
                            kTraceFile, kDivergedFile}) {
-    if (is_file(directory + "/" + name)) return directory + "/" + name;
+    if (is_there(directory + "/" + name)) return directory + "/" + name;
   }
   for (const std::string& name : names_in(directory)) {
     if (is_event_file(name)) return directory + "/" + name;
   }
   for (const char* name : {kCheckpointsFolder, kGradientsFolder}) {
     const std::string folder = directory + "/" + name;
+    if (is_there(folder) && !fs::is_directory(folder, none)) return folder;
     for (const std::string& inside : names_in(folder)) {
       // an import that was killed may leave it
       if (folder + "/" + inside != saving_path(folder)) return folder;

@@ -31,6 +31,9 @@ bool holds_run(const std::string& directory);
 /// A file or folder that would be taken for a run's, in a directory that no run made; empty if
 /// there is none.
 std::string file_of_another(const std::string& directory);
+/// What keeps a run from saving checkpoints in a directory: a name that is no folder, or another
+/// program's file where a checkpoint is written. Empty if nothing does.
+std::string file_in_the_way(const std::string& directory);
 
 /// Removes a file of a run directory, or the link of that name. Throws Error.
 void remove_run_file(const std::string& directory, const char* name);

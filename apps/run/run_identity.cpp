@@ -71,8 +71,7 @@ Changes changes_since(const RunDirectory& before, const Config& config, const Ru
   };
   // both go through the text of a file, so values compare
   const std::string saved = before.file("config.toml");
-  const Values then =
-      std::filesystem::exists(saved) ? Config::load(saved, {}).given_values() : Values();
+  const Values then = is_there(saved) ? Config::load(saved, {}).given_values() : Values();
   const Values now = Config::from_text(config.resolved(), "the configuration").given_values();
   for (const ConfigKey& key : config.keys()) {
     const std::string *old = find(then, key.name), *value = find(now, key.name);

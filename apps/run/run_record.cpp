@@ -84,8 +84,7 @@ TracedSpan span_of(const json& event, const std::map<LaneKey, std::string>& lane
 }
 
 std::vector<TracedSpan> read_spans(const std::string& path) {
-  std::error_code ignored;  // reading the file reports it
-  if (!std::filesystem::exists(path, ignored)) return {};
+  if (!is_there(path)) return {};
   return naming(path + " is no trace", [&] {
     const json trace = parse_json(read_whole_file(path, kMostJsonBytes));
     const json& events = json_part(trace, "traceEvents");
@@ -111,8 +110,7 @@ bool holds_out(const std::vector<std::pair<std::string, std::string>>& config) {
 /// The first line of a short file; empty if there is no file.
 std::string first_line(const std::string& path) {
   constexpr int64_t kMostBytes = 4096;
-  std::error_code ignored;  // reading the file reports it
-  if (!std::filesystem::exists(path, ignored)) return "";
+  if (!is_there(path)) return "";
   const std::string text = naming(path, [&] { return read_head(path, kMostBytes); });
   return text.substr(0, text.find('\n'));
 }
@@ -121,8 +119,9 @@ std::string first_line(const std::string& path) {
 
 std::string digest_of_run(const std::string& directory) {
   const std::string path = directory + "/" + kConfigFile;
-  if (!std::filesystem::exists(path)) return "";
-  return configuration_digest(naming(path, [&] { return read_whole_file(path, kMostConfigBytes); }));
+  if (!is_there(path)) return "";
+  return configuration_digest(
+      naming(path, [&] { return read_whole_file(path, kMostConfigBytes); }));
 }
 
 Metrics read_metrics(const std::string& path, const std::string& metric) {
@@ -141,7 +140,7 @@ Metrics read_metrics(const std::string& path, const std::string& metric) {
 
 std::optional<Summary> summary_of(const std::string& directory) {
   const std::string path = directory + "/" + kSummaryFile;
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  if (!is_there(path)) return std::nullopt;
   const Summary summary = Summary::from_json(path);
   const std::vector<int64_t> steps = checkpoint_steps(directory + "/" + kCheckpointsFolder);
   if (!steps.empty() && steps.back() != summary.steps) return std::nullopt;
@@ -152,7 +151,7 @@ std::optional<Summary> summary_of(const std::string& directory) {
 std::string divergence_of(const std::string& directory, const std::optional<Summary>& summary) {
   const std::string path = directory + "/" + kDivergedFile;
   if (summary) return summary->diverged;
-  if (!std::filesystem::exists(path)) return "";
+  if (!is_there(path)) return "";
   const std::string line = first_line(path);
   return line.empty() ? "the loss was not finite" : line;
 }
@@ -163,7 +162,7 @@ std::string version_of(const std::string& directory) {
 
 RunRecord RunRecord::read(const std::string& path) {
   const auto file = [&](const char* name) { return path + "/" + name; };
-  WISP_CHECK(std::filesystem::exists(file("config.toml")), path, " holds no run (no config.toml)");
+  WISP_CHECK(is_there(file(kConfigFile)), path, " holds no run (no config.toml)");
   RunRecord run;
   run.path = path;
   run.name = std::filesystem::weakly_canonical(path).filename().string();

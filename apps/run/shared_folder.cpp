@@ -101,24 +101,23 @@ std::string complaint(std::span<const Viewer> viewers) {
 
 void check_shared_folder(const TrainOptions& options, const RunDirectory& directory) {
   if (!world().processes()) return;
-  run_workers(world().size, {.threads = options.threads, .timeout_s = options.timeout_s},
-              [&](Worker& worker) {
-                Viewer own{.place = Place::own(), .path = bytes_of(directory.path())};
-                const auto file = [&](int64_t token) {
-                  return directory.file(concat(".wisp-", token, ".tmp"));
-                };
-                std::optional<Token> token;
-                if (worker.rank == 0) {
-                  own.token = draw_token(own.place);
-                  token.emplace(file(own.token));
-                }
-                own.token = viewers_of_all(worker.communicator, own)[0].token;
-                own.sees = appears(file(own.token));
-                const std::string wrong = complaint(viewers_of_all(worker.communicator, own));
-                if (wrong.empty()) return;
-                if (worker.rank == 0) worker.communicator.abort(wrong);
-                worker.communicator.barrier()->wait();  // ends when rank 0 has reported
-              });
+  run_workers(world().size, {.threads = 1, .timeout_s = options.timeout_s}, [&](Worker& worker) {
+    Viewer own{.place = Place::own(), .path = bytes_of(directory.path())};
+    const auto file = [&](int64_t token) {
+      return directory.file(unfinished_name(std::to_string(token)));
+    };
+    std::optional<Token> token;
+    if (worker.rank == 0) {
+      own.token = draw_token(own.place);
+      token.emplace(file(own.token));
+    }
+    own.token = viewers_of_all(worker.communicator, own)[0].token;
+    own.sees = appears(file(own.token));
+    const std::string wrong = complaint(viewers_of_all(worker.communicator, own));
+    if (wrong.empty()) return;
+    if (worker.rank == 0) worker.communicator.abort(wrong);
+    worker.communicator.barrier()->wait();  // ends when rank 0 has reported
+  });
 }
 
 }  // namespace wisp

@@ -36,23 +36,18 @@ Facts facts_of(const Config& config, const TrainOptions& options, const DataSour
   return facts;
 }
 
-/// Throws Error for a name that a run's files, which are JSON, could not hold.
-void check_names(const char* kind, const std::vector<std::string>& names) {
-  for (size_t i = 0; i < names.size(); ++i)
-    WISP_CHECK(is_utf8(names[i]), "the name of ", kind, " ", i, ", ", fmt::format("{:?}", names[i]),
-               ", is no UTF-8");
-}
-
+/// Throws Error for names that a run's files, which are JSON, could not hold.
 void check_names(const Facts& facts, const std::vector<Metric>& metrics,
                  std::span<const Segment> segments) {
-  std::vector<std::string> inputs, others = {facts.work}, parameters;
-  for (const Feed& feed : facts.inputs) inputs.push_back(feed.name);
-  for (const Metric& metric : metrics) others.push_back(metric.name);
-  for (const Segment& segment : segments) parameters.push_back(segment.name);
-  check_names("class", facts.names);
-  check_names("input", inputs);
-  check_names("the unit of work or metric", others);
-  check_names("parameter", parameters);
+  const auto check = [](const char* kind, const std::string& name) {
+    WISP_CHECK(is_utf8(name), "the name of a ", kind, ", ", fmt::format("{:?}", name),
+               ", is no UTF-8");
+  };
+  for (const std::string& name : facts.names) check("class", name);
+  for (const Feed& feed : facts.inputs) check("input", feed.name);
+  check("unit of work", facts.work);
+  for (const Metric& metric : metrics) check("metric", metric.name);
+  for (const Segment& segment : segments) check("parameter", segment.name);
 }
 
 void check_record(const Config& config, const RecordOptions& record,

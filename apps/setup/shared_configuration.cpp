@@ -44,17 +44,11 @@ bool is_of_machine(const ConfigKey& key) {
 
 std::string configuration_digest(const std::string& resolved) {
   uint64_t hash = hash_text("");
-  std::string table;
-  for (std::string_view rest = resolved; !rest.empty();) {
-    const std::string line(take_line(rest));
-    const size_t equals = line.find(" = ");
-    if (line.starts_with('[') && line.ends_with(']')) table = line.substr(1, line.size() - 2) + ".";
-    if (equals == line.npos) continue;
-    const bool text = line.compare(equals + 3, 1, "\"") == 0;
+  for (const auto& [name, value] : Config::from_text(resolved, "config.toml").given_values()) {
     ConfigKey key;
-    key.name = table + line.substr(0, equals);
-    key.type = text ? "string" : "integer";
-    if (!is_of_machine(key)) hash = hash_text(table + line, hash);
+    key.name = name;
+    key.type = value.starts_with('"') ? "string" : "integer";  // the only types of a machine's keys
+    if (!is_of_machine(key)) hash = hash_text(concat(name, " = ", value), hash);
   }
   return hash_digits(hash);
 }

@@ -38,12 +38,6 @@ bool ended_by_divergence(const std::string& directory) {
   return !summary_of(directory) && !divergence_of(directory, std::nullopt).empty();
 }
 
-/// False for a path that is too long, too; making the directory is an error then.
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 /// Whether a run that was asked to stop ends with this status.
 bool is_stop(int status) { return std::ranges::count(stopping_signals(), status - 128) > 0; }
 
@@ -170,8 +164,7 @@ void RunQueue::end(const Children::Ended& ended, bool stopped) {
     const Metric& metric = facts.metric();
     write_progress(
         fmt::format("{}: {}", run.name, metric.text(summary.score_or_nan("test_" + metric.name))));
-    if (!summary.diverged.empty())
-      write_progress(fmt::format(", diverged: {}", summary.diverged));
+    if (!summary.diverged.empty()) write_progress(fmt::format(", diverged: {}", summary.diverged));
     if (facts.has_validation)
       write_progress(fmt::format(", validation {}",
                                  metric.text(summary.score_or_nan("validation_" + metric.name))));

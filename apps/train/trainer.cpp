@@ -225,7 +225,9 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     reporter->stopped(steps);
     return std::nullopt;
   }
-  if (!begun) reporter->nothing_left(steps, changes.str());
+  if (!begun)
+    reporter->nothing_left(steps,
+                           changes.of_run() || !changes.of_workers.empty() ? changes.str() : "");
   summary->config = digest_of_run(directory.path());
   if (begun || !summary_of(directory.path()))
     write_file(directory.file(kSummaryFile), summary->json());

@@ -181,10 +181,7 @@ void check_positions(const UnitSpec& spec) {
     for (const Slice& slice : field.slices) end = std::max(end, slice.offset + slice.numel);
   }
   WISP_CHECK(end <= UINT32_MAX, "sparse wire: a unit of ", spec.numel, " elements ends at element ",
-             end,
-             " of the model, and positions have 32 bits: at "
-             "most ",
-             UINT32_MAX,
+             end, " of the model, and positions have 32 bits: at most ", UINT32_MAX,
              " can be numbered; send its parameters dense, by a rule of "
              "compression.policy");
 }

@@ -1,6 +1,5 @@
 #include "core/base/cpu_quota.h"
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <sstream>

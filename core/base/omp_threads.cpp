@@ -24,15 +24,17 @@ constexpr size_t kLeastStack = 256 << 10;
 void check_start(int count, const std::string& key) {
   std::latch all_tried(1);
   std::vector<std::jthread> threads;
+  struct Release {
+    std::latch& latch;
+    ~Release() { latch.count_down(); }
+  } const release{all_tried};  // before the threads are joined, whatever was thrown
   try {
     for (int i = 0; i < count; ++i) threads.emplace_back([&all_tried] { all_tried.wait(); });
   } catch (const std::system_error& error) {
-    all_tried.count_down();
     throw Error(concat(key, " is ", count + 1, ", but after ", threads.size() + 1,
                        " no more threads start: ", error.what(),
                        "; are threads or addresses limited (ulimit -u, ulimit -v)?"));
   }
-  all_tried.count_down();
 }
 
 /// The least stack of a team's threads, in bytes.
@@ -99,7 +101,8 @@ void require_omp_threads(int asked, const std::string& key) {
   const OmpThreads threads(asked);
   const size_t stack = least_stack();
   WISP_CHECK(stack >= kLeastStack, "OpenMP's threads have stacks of ", stack / 1024,
-             " KiB; set OMP_STACKSIZE to ", kLeastStack / 1024, "K or more, or leave it out");
+             " KiB, expected ", kLeastStack / 1024,
+             " or more; are stacks limited (OMP_STACKSIZE, ulimit -s)?");
 }
 
 int KnownOmpThreads::granted() {

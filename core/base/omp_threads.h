@@ -31,8 +31,8 @@ class OmpThreads {
 int granted_omp_threads(int asked);
 
 /// Throws Error, which begins with `key`, unless the calling thread's teams can have `asked`
-/// threads: above kMostThreads, if OpenMP grants fewer, or if the system does not start them. Throws
-/// Error, too, if OMP_STACKSIZE leaves them too little.
+/// threads: above kMostThreads, if OpenMP grants fewer, or if the system does not start them.
+/// Throws Error, too, if their stacks are too small.
 void require_omp_threads(int asked, const std::string& key);
 
 /// The answer of granted_omp_threads() for an object that one thread uses at a time. It asks anew

@@ -7,7 +7,8 @@
 
 namespace wisp {
 
-WorkQueue::WorkQueue(Task start) try : tasks_(start ? 1 : 0, start), thread_([this] { run(); }) {
+WorkQueue::WorkQueue(const Task& start) try
+    : tasks_(start ? 1 : 0, start), thread_([this] { run(); }) {
 } catch (const std::system_error& error) {
   throw Error(concat("a thread did not start: ", error.what(),
                      "; are threads or addresses limited (ulimit -u, ulimit -v)?"));

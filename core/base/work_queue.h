@@ -1,6 +1,6 @@
-// A thread that runs tasks in the order they were posted. It is the only form of host concurrency
-// in Wisp. Any thread may post. Once a task has thrown, the queue drops all later tasks and drain()
-// rethrows the exception.
+// A thread that runs tasks in the order they were posted, the form of host concurrency in Wisp
+// beside threads that live for one call. Any thread may post. Once a task has thrown, the queue
+// drops all later tasks and drain() rethrows the exception.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ class WorkQueue {
   using Task = std::function<void()>;
 
   /// Starts the thread, whose first task is `start` (sets thread counts, names).
-  explicit WorkQueue(Task start = {});
+  explicit WorkQueue(const Task& start = {});
   /// Finishes the posted tasks, then joins the thread. Drops an exception that no drain() has
   /// rethrown.
   ~WorkQueue();

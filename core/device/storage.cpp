@@ -169,9 +169,8 @@ bool MemoryPool::give_back_ended(const Range& asking) {
 }
 
 MemoryPool::Block* MemoryPool::take_fitting(Range& range, int64_t bytes) {
-  const auto found = range.free.lower_bound(bytes);
-  if (found == range.free.end() || (options_.guarded && found->first != bytes)) return nullptr;
-  Block* block = found->second;
+  if (!fits(range, bytes)) return nullptr;
+  Block* block = range.free.lower_bound(bytes)->second;
   range.remove_free(block);
   if (block->bytes > bytes) {
     auto* rest = new Block{&range, block->data + bytes, block->bytes - bytes};

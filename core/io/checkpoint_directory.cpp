@@ -27,40 +27,33 @@ constexpr const char* kSaving = "saving.tmp";
 constexpr const char* kRemoving = "removing.tmp";  // left by an earlier version
 constexpr uintmax_t kFormat = 1;  // format of the manifest and of the names in the files
 
-/// Whether a checkpoint has a file of this name, or a killed process may have left one.
-bool is_own_file(std::string_view name) {
-  if (name == kManifest || name == kShared || is_unfinished(name)) return true;
-  if (!name.starts_with(kRank) || !name.ends_with(kTensors)) return false;
-  name.remove_prefix(std::strlen(kRank));
-  name.remove_suffix(std::strlen(kTensors));
-  return number_in<int>(name).has_value();
-}
-
-/// Removes a file, a link, or an empty directory.
-void remove_path(const fs::path& path) {
+std::vector<fs::path> entries_of(const fs::path& directory) {
   std::error_code error;
-  fs::remove(path, error);
-  WISP_CHECK(!error || error == std::errc::directory_not_empty, path.string(),
-             ": cannot be removed: ", error.message());
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+    entries.push_back(at->path());
+  WISP_CHECK(!error, directory.string(), ": cannot be read: ", error.message());
+  return entries;
 }
 
 /// Removes a checkpoint's files in a directory, and the directory if nothing else is in it. The
-/// manifest goes first, so that nothing remains that looks complete. Returns whether all is gone.
+/// manifest goes first, so that nothing remains that looks complete, and the shared file last, so
+/// that the rest is still known as a checkpoint's. Returns whether all is gone.
 bool remove_files(const fs::path& directory) {
   std::error_code none;
   const fs::file_status status = fs::symlink_status(directory, none);
   if (!fs::exists(status)) return true;
   if (!fs::is_directory(status) && !fs::is_symlink(status)) return false;
   if (fs::is_directory(status)) {
-    std::vector<fs::path> own;
-    for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-      if (fs::is_directory(entry.symlink_status())) continue;
-      if (is_own_file(entry.path().filename().string())) own.push_back(entry.path());
+    remove_path((directory / kManifest).string());
+    for (const fs::path& entry : entries_of(directory)) {
+      const std::string name = entry.filename().string();
+      const bool is_folder = fs::is_directory(fs::symlink_status(entry, none));
+      if (!is_folder && name != kShared && is_checkpoint_file(name)) remove_path(entry.string());
     }
-    remove_path(directory / kManifest);
-    for (const fs::path& file : own) remove_path(file);
+    remove_path((directory / kShared).string());
   }
-  remove_path(directory);
+  remove_path(directory.string());
   return !fs::exists(fs::symlink_status(directory, none));
 }
 
@@ -80,11 +73,10 @@ std::string sealed(Json& manifest) {
 
 void write_manifest(const std::string& directory, const CheckpointFacts& facts) {
   Json files = Json::object();
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& entry : entries_of(directory)) {
+    const std::string name = entry.filename().string();
     if (name == kManifest) continue;  // left by a failed publication
-    WISP_CHECK(entry.is_regular_file(), entry.path().string(), ": is not a file");
-    const RandomAccessFile file(entry.path().string());
+    const RandomAccessFile file(entry.string());
     files[name] = {{"bytes", file.bytes()}, {"crc32c", checksum_text(crc32c(file))}};
   }
   Json content = {{"format", kFormat}, {"facts", facts}, {"files", files}};
@@ -152,6 +144,14 @@ int64_t step_of(std::string_view name) {
 
 }  // namespace
 
+bool is_checkpoint_file(std::string_view name) {
+  if (name == kManifest || name == kShared || is_unfinished(name)) return true;
+  if (!name.starts_with(kRank) || !name.ends_with(kTensors)) return false;
+  name.remove_prefix(std::strlen(kRank));
+  name.remove_suffix(std::strlen(kTensors));
+  return number_in<int>(name).has_value();
+}
+
 void prepare_directory(const std::string& tmp) {
   WISP_CHECK(remove_files(tmp), tmp, ": holds files that no checkpoint has; move them away");
   std::error_code error;
@@ -164,10 +164,10 @@ void publish_directory(const std::string& tmp, const std::string& target,
   write_manifest(tmp, facts);
   sync_directory(tmp);
   const std::string old = target + kOldSuffix;
+  for (const std::string& name : {target, old})
+    WISP_CHECK(is_checkpoint(name) || remove_files(name), name,
+               ": is there already, and holds files that no checkpoint has; move them away");
   if (fs::exists(target)) {
-    for (const std::string& name : {target, old})
-      WISP_CHECK(!fs::exists(name) || is_checkpoint(name), name,
-                 ": is there already, and is no checkpoint; move it away");
     remove_files(old);
     rename_path(target, old);
   }
@@ -235,12 +235,10 @@ void remove_checkpoints(const std::string& folder) {
   std::error_code none;
   const fs::file_status status = fs::symlink_status(folder, none);
   if (fs::is_directory(status)) {
-    std::vector<fs::path> own;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (step_of(name) >= 0 || name == kSaving || name == kRemoving) own.push_back(entry.path());
+    for (const fs::path& entry : entries_of(folder)) {
+      const std::string name = entry.filename().string();
+      if (step_of(name) >= 0 || name == kSaving || name == kRemoving) remove_files(entry);
     }
-    for (const fs::path& directory : own) remove_files(directory);
   }
   if (fs::is_directory(status) || fs::is_symlink(status)) remove_path(folder);
 }

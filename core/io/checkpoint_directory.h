@@ -16,6 +16,8 @@ using CheckpointFacts = std::map<std::string, std::string>;
 /// Limit for a run's steps: doubles, which ranks exchange, hold all numbers up to it.
 constexpr int64_t kMostSteps = int64_t{1} << 53;
 
+/// Whether a checkpoint has a file of this name, or a killed process may have left one.
+bool is_checkpoint_file(std::string_view name);
 /// FOLDER/step_N.
 std::string checkpoint_path(const std::string& folder, int64_t step);
 /// FOLDER/saving.tmp, where a checkpoint is while it is written.

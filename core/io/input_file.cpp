@@ -106,6 +106,11 @@ int64_t InputFile::read_at(char* into, int64_t most, int64_t offset) const {
   return sum;
 }
 
+bool is_there(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0;
+}
+
 int64_t file_bytes(const std::string& path) { return InputFile(path).bytes(); }
 
 std::string read_head(const std::string& path, int64_t most_bytes) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +53,9 @@ class InputFile {
   int64_t bytes_ = 0;
   bool plain_ = true;
 };
+
+/// Whether a name is there, also as a link that leads nowhere; opening the file says what is wrong.
+bool is_there(const std::string& path);
 
 /// The size of a file in bytes. Throws Error, without the path, like InputFile.
 int64_t file_bytes(const std::string& path);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 
@@ -46,7 +47,7 @@ std::string shown(const Json& value) {
   constexpr size_t kMost = 60;
   const std::string text =
       value.is_structured() && value.size() > kMost ? value.type_name() : value.dump();
-  return text.size() > kMost ? text.substr(0, kMost) + "…" : text;
+  return text.size() > kMost ? std::string(beginning_of(text, kMost)) + "…" : text;
 }
 
 template <class T>
@@ -81,7 +82,8 @@ T json_as(const Json& value, const std::string& name) {
     check(value.is_number_integer(), "a whole number");
     const bool fits = value.is_number_unsigned() ? std::in_range<T>(value.template get<uint64_t>())
                                                  : std::in_range<T>(value.template get<int64_t>());
-    check(fits, "a smaller one");
+    WISP_CHECK(fits, name, " is ", shown(value), ", expected a whole number from ",
+               int64_t{std::numeric_limits<T>::min()}, " to ", std::numeric_limits<T>::max());
     return value.template get<T>();
   }
 }
@@ -104,7 +106,8 @@ T json_or(const Json& object, const std::string& key, const T& otherwise) {
 template <class Json>
 const Json& json_part(const Json& object, const std::string& key) {
   WISP_CHECK(object.is_object() && object.contains(key), "there is no ", key);
-  WISP_CHECK(object[key].is_structured(), key, " is ", shown(object[key]), ", expected more");
+  WISP_CHECK(object[key].is_structured(), key, " is ", shown(object[key]),
+             ", expected a list or an object");
   return object[key];
 }
 

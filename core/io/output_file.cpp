@@ -17,7 +17,7 @@
 namespace wisp {
 namespace {
 
-constexpr const char* kUnfinished = ".wisp-";  // begins a temporary name, with the process number
+constexpr const char* kUnfinished = ".wisp-";
 constexpr const char* kTemporary = ".tmp";
 
 /// Opens a file for writing, but no pipe that nobody reads.
@@ -85,8 +85,17 @@ void OutputFile::sync() {
   WISP_CHECK(fsync(descriptor_) == 0, path_, ": cannot be synced: ", std::strerror(errno));
 }
 
+std::string unfinished_name(std::string_view word) { return concat(kUnfinished, word, kTemporary); }
+
 bool is_unfinished(std::string_view name) {
   return name.starts_with(kUnfinished) && name.ends_with(kTemporary);
+}
+
+void remove_path(const std::string& path) {
+  std::error_code failure;
+  std::filesystem::remove(path, failure);
+  WISP_CHECK(!failure || failure == std::errc::directory_not_empty, path,
+             ": cannot be removed: ", failure.message());
 }
 
 void sync_directory(const std::string& path) {
@@ -141,10 +150,10 @@ void WholeFile::open_as(int descriptor) {
 /// Opens a file with a unique name beside the target. Returns false if the directory is not
 /// writable but the target `exists`.
 bool WholeFile::open_temporary(bool exists) {
-  const std::string begin = concat(parent_directory(target_), "/", kUnfinished, getpid(), "-");
+  const std::string folder = parent_directory(target_) + "/";
   int descriptor = -1;
   for (int number = 0; descriptor < 0; ++number) {
-    temporary_ = concat(begin, number, kTemporary);
+    temporary_ = folder + unfinished_name(concat(getpid(), "-", number));
     descriptor = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno != EEXIST) break;
   }

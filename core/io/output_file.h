@@ -76,8 +76,12 @@ class WholeFile {
   std::unique_ptr<OutputFile> through_;  // final file, if `file_` is nameless
 };
 
-/// Whether a name is that of a WholeFile before it gets its own, which a killed process may leave.
+/// A name for a file before it gets its own, or one for a moment. `word` tells such files apart.
+std::string unfinished_name(std::string_view word);
+/// Whether a name is an unfinished_name(), whose file a killed process may leave.
 bool is_unfinished(std::string_view name);
+/// Removes a file, a link, or a directory that is empty; leaves any other. Throws Error.
+void remove_path(const std::string& path);
 /// Makes renames and new names in a directory durable. Throws Error.
 void sync_directory(const std::string& path);
 /// Calls rename(2). Throws Error with both names.

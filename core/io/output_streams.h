@@ -1,4 +1,4 @@
-// The output of the program: only this file and the progress of a run write to stdout and stderr.
+// The output of the program: nothing else writes to stdout and stderr.
 // Names from files may be in any text: characters that a terminal would obey are printed as
 // escapes. One thread at a time.
 #pragma once

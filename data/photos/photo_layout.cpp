@@ -44,8 +44,7 @@ std::vector<std::string> beside_train(const fs::path& base) {
 /// The first of the lists that is in a folder; empty without one.
 std::string list_in(const fs::path& folder, const std::vector<std::string>& lists) {
   for (const std::string& name : lists) {
-    std::error_code ignored;
-    if (fs::is_regular_file(folder / name, ignored)) return (folder / name).string();
+    if (is_there((folder / name).string())) return (folder / name).string();
   }
   return "";
 }

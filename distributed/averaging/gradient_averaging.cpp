@@ -139,10 +139,10 @@ std::vector<SavedState> GradientAveraging::state() {
     const bool engaged = step_plan.engaged(unit);
     for (const int id : unit.segments) {
       const Segment& segment = parameters_.segment(id);
-      saved.push_back({"momentum/" + segment.name,
-                       FlatParameters::view(parameters_.state("momentum"), segment),
-                       Sharing::per_rank, engaged ? OnResize::redistribute_sum : OnResize::repeat,
-                       false, engaged ? check_bounded : ValueCheck()});
+      saved.push_back({.name = "momentum/" + segment.name,
+                       .tensor = FlatParameters::view(parameters_.state("momentum"), segment),
+                       .on_resize = engaged ? OnResize::redistribute_sum : OnResize::repeat,
+                       .check = engaged ? check_bounded : ValueCheck()});
     }
   }
   if (!cut().units.empty())

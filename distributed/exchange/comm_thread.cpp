@@ -21,11 +21,11 @@ CommThread::CommThread(Communicator& communicator, Context& context, Trace& trac
       context_(context),
       status_({kWords}, DType::u32),
       courier_(inbox_, trace, context.stream),
-      queue_([device = context.stream.device()] { use(device); }) {
-  queue_.post([this] {
-    require_omp_threads(context_.threads, "comm_threads");
-    set_omp_threads(context_.threads);
-  });
+      queue_([this] {
+        use(context_.stream.device());
+        require_omp_threads(context_.threads, "comm_threads");
+        set_omp_threads(context_.threads);
+      }) {
   queue_.drain();
   communicator_.on_progress([this] { inbox_.ring(); });
 }

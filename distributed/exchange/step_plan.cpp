@@ -27,11 +27,10 @@ std::vector<Message> messages_of(const Compressor& compressor, const UnitSpec& s
     const Message& message = messages.emplace_back(compressor.message(spec, info, round));
     WISP_CHECK(!message.variable || message.bytes <= UINT32_MAX, "a unit of ", spec.numel,
                " elements may send ", message.bytes,
-               " bytes in a message of variable size, whose "
-               "size is told in 32 bits: at most ",
+               " bytes in a message of variable size, whose size is told in 32 bits: at most ",
                UINT32_MAX,
-               "; use a smaller "
-               "compression.encode_bytes or bucket_bytes, or send a parameter of this size dense, "
+               "; use a smaller compression.encode_bytes or bucket_bytes, or send a parameter of "
+               "this size dense, "
                "by a rule of compression.policy");
   }
   return messages;

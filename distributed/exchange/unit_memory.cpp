@@ -47,7 +47,11 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
         const bool by_segment = spec.field >= 0 && cut_unit.fields[field].slices.size() == 1;
         const std::string name = by_segment ? spec.name + "/" + segment_name(field)
                                             : "unit/" + segment_name(0) + "/" + spec.name;
-        saved_.push_back({name, tensor, spec.sharing, spec.on_resize, false, spec.check});
+        saved_.push_back({.name = name,
+                          .tensor = tensor,
+                          .sharing = spec.sharing,
+                          .on_resize = spec.on_resize,
+                          .check = spec.check});
         has_unit_state_ = has_unit_state_ || !by_segment;
       }
     }
@@ -67,14 +71,19 @@ void UnitMemory::save(const StateSpec& spec, const Tensor& arena, const Segment&
                       std::span<const Slice> owned) {
   const std::string name = spec.name + "/" + segment.name;
   if (spec.on_resize != OnResize::owner) {
-    saved_.push_back({name, FlatParameters::view(arena, segment), spec.sharing, spec.on_resize,
-                      false, spec.check});
+    saved_.push_back({.name = name,
+                      .tensor = FlatParameters::view(arena, segment),
+                      .sharing = spec.sharing,
+                      .on_resize = spec.on_resize,
+                      .check = spec.check});
     return;
   }
   const auto save_part = [&](int64_t begin, int64_t end) {
-    saved_.push_back({part_name({name, begin, end}),
-                      arena.slice(segment.offset + begin, {end - begin}), spec.sharing,
-                      spec.on_resize, false, spec.check});
+    saved_.push_back({.name = part_name({name, begin, end}),
+                      .tensor = arena.slice(segment.offset + begin, {end - begin}),
+                      .sharing = spec.sharing,
+                      .on_resize = spec.on_resize,
+                      .check = spec.check});
   };
   bool any = false;
   for (const Slice& slice : owned) {

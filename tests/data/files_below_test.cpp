@@ -51,6 +51,23 @@ TEST(FilesBelow, TellWhatWasPassedOver) {
                 folder + ": 2 links to nothing were skipped, such as gone"}));
 }
 
+/// Others' files, beside the folder, would be found in it.
+TEST(FilesBelow, AreNotReachedThroughAFolderAbove) {
+  const TempDir dir;
+  dir.write("corpus/a/1", "");
+  dir.write("corpus/b/2", "");
+  fs::create_directory_symlink("..", dir / "corpus/a/up");
+  fs::create_directory_symlink("../..", dir / "corpus/a/higher");
+  ASSERT_EQ(mkfifo((dir / "corpus/a/pipe").c_str(), 0600), 0);
+  const std::string folder = dir / "corpus/a";
+  const FilesBelow below = files_below(folder);
+  EXPECT_EQ(names(below, folder), std::vector<std::string>{"1"});
+  const std::vector<std::string> notices = below.skipped.notices(folder);
+  ASSERT_EQ(notices.size(), 2u);
+  EXPECT_NE(notices[0].find("2 links to a folder above them"), std::string::npos) << notices[0];
+  EXPECT_NE(notices[1].find("1 pipes, sockets and devices"), std::string::npos) << notices[1];
+}
+
 TEST(FilesBelow, AreNeverInHiddenFolders) {
   const TempDir dir;
   for (const char* path : {"a/1", "a/deep/2", ".git/3", "a/.ipynb_checkpoints/1-checkpoint",

@@ -41,6 +41,11 @@ TEST(RunDirectory, IsNoneOfAnotherProgram) {
       {{{"trace.json", "{}\n"}}, "trace.json"},
       {{{"diverged.txt", "no\n"}}, "diverged.txt"},
       {{{"events.tfevents.0000000012", "mine"}}, "events.tfevents.0000000012"},
+      {{{"config.toml/mine", ""}}, "config.toml"},
+      {{{"metrics.jsonl/mine", ""}}, "metrics.jsonl"},
+      {{{"checkpoints", "mine"}}, "checkpoints"},
+      {{{"gradients", "mine"}}, "gradients"},
+      {{{"checkpoints/step_100/manifest.json", "{}"}}, "checkpoints"},
   };
   for (const Foreign& folder : folders) {
     SCOPED_TRACE(folder.named);
@@ -56,6 +61,32 @@ TEST(RunDirectory, IsNoneOfAnotherProgram) {
           << error;
       EXPECT_EQ(files_in(dir.path()), before);
     }
+  }
+}
+
+TEST(RunDirectory, IsNoneWhereALinkHasANameOfARun) {
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoints", "gradients"}) {
+    const TempDir dir;
+    fs::create_directory(dir / "run");
+    fs::create_symlink("../elsewhere", dir / concat("run/", name));
+    EXPECT_NE(error_of([&] {
+                tiny_train(dir / "run", kOne);
+              }).find(concat("/", name, " is there, but no run made this directory")),
+              std::string::npos);
+    EXPECT_FALSE(fs::exists(dir / "elsewhere"));
+  }
+}
+
+TEST(RunDirectory, TakesNoStepWhereNoCheckpointCanBeSaved) {
+  for (const bool held : {false, true}) {
+    const TempDir dir;
+    if (held) tiny_train(dir / "run", kOne);
+    dir.write("run/checkpoints/saving.tmp/mine", "");
+    const auto before = files_in(dir.path());
+    for (const Open how : {Open::create, Open::overwrite, Open::resume})
+      EXPECT_EQ(error_of([&] { tiny_train(dir / "run", {}, how); }),
+                dir / "run/checkpoints/saving.tmp/mine is in the way of checkpoints; move it away");
+    EXPECT_EQ(files_in(dir.path()), before);
   }
 }
 

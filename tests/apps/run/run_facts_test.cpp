@@ -65,7 +65,18 @@ TEST(RunFacts, DamageIsNamed) {
     return error.substr(std::min(error.size(), begin.size()));
   };
   EXPECT_EQ(complaint("[]"), "there is no inputs");
-  EXPECT_EQ(complaint("{\"inputs\": 3}"), "inputs is 3, expected more");
+  const auto of_sample = [](const char* sample) {
+    return concat(R"({"inputs": [{"name": "x", "dtype": "f32", "sample": )", sample, "}]}");
+  };
+  for (const char* sample : {"[60000, 60000, 3]", "[-1]", "[9223372036854775807, 2]"})
+    EXPECT_EQ(complaint(of_sample(sample)),
+              "an input's sample has more than 268435456 values, or an extent below 0");
+  const auto of_names = [](const char* classes) {
+    return concat(R"({"inputs": [], "classes": )", classes, R"(, "names": ["a", "b"]})");
+  };
+  EXPECT_EQ(complaint(of_names("1")), "2 names of 1 classes, expected no more than classes");
+  EXPECT_EQ(complaint(of_names("1000000000")), "classes is 1000000000, expected 0 to 268435456");
+  EXPECT_EQ(complaint("{\"inputs\": 3}"), "inputs is 3, expected a list or an object");
   EXPECT_EQ(complaint(std::string(100'000, '[')), "it is nested too deeply");
   EXPECT_EQ(complaint(R"({"inputs": [[]]})"), "there is no sample");
   const std::string good = RunFacts{.facts = {.inputs = {{.name = "x", .sample = {3}}}}}.json();

@@ -48,7 +48,7 @@ TEST(BadData, ClassesWhoseNamesAreNoUtf8) {
                                "train.max_steps=1", "train.batch=8"});
     });
   };
-  EXPECT_EQ(error("caf#"), "the name of class 1, \"caf\\xe9\", is no UTF-8");
+  EXPECT_EQ(error("caf#"), "the name of a class, \"caf\\xe9\", is no UTF-8");
   EXPECT_FALSE(std::filesystem::exists(dir / "run"));
   EXPECT_EQ(error("caf\xc3\xa9"), "no error");
 }

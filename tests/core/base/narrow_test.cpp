@@ -16,7 +16,7 @@ TEST(Narrow, KeepsWhatFits) {
 
 TEST(Narrow, RefusesWhatDoesNotFit) {
   EXPECT_EQ(error_of([] { narrow<uint32_t>(4'294'967'296, "bytes of a message"); }),
-            "bytes of a message: 4294967296, at most 4294967295 fit into 32 bits");
+            "bytes of a message: 4294967296, expected 0 to 4294967295, which fit into 32 bits");
   EXPECT_NE(error_of([] { narrow<uint32_t>(-1, "bytes"); }), "no error");
   EXPECT_NE(error_of([] { narrow<int>(2'147'483'648, "bytes"); }), "no error");
   EXPECT_NE(error_of([] { narrow<int>(INT64_MIN, "bytes"); }), "no error");

@@ -18,10 +18,10 @@
 namespace wisp {
 namespace {
 
-using Results = std::vector<std::vector<double>>;
+using BackendResults = std::vector<std::vector<double>>;
 
 /// A backend's product and passes of a convolution for which the library has Winograd's algorithm.
-Results results_of(Backend& backend, const Stream& stream) {
+BackendResults results_of(Backend& backend, const Stream& stream) {
   const auto drawn = [](Shape shape, uint64_t seed) {
     return random_tensor(shape, seed, DType::f32);
   };
@@ -45,8 +45,8 @@ Results results_of(Backend& backend, const Stream& stream) {
 }
 
 /// The same of a new backend in a new thread, after `prepare`.
-Results results_after(const std::function<void()>& prepare) {
-  Results results;
+BackendResults results_after(const std::function<void()>& prepare) {
+  BackendResults results;
   std::thread([&] {
     prepare();
     MemoryPool pool;
@@ -58,8 +58,8 @@ Results results_after(const std::function<void()>& prepare) {
 
 TEST(OnednnBackend, ComputesTheSameWhereTeamsAreRuledOut) {
   const int threads = std::min(2, omp_get_thread_limit());
-  const Results expected = results_after([&] { omp_set_num_threads(threads); });
-  const Results found = results_after([&] {
+  const BackendResults expected = results_after([&] { omp_set_num_threads(threads); });
+  const BackendResults found = results_after([&] {
     omp_set_num_threads(threads);
     omp_set_max_active_levels(0);
   });
@@ -69,21 +69,21 @@ TEST(OnednnBackend, ComputesTheSameWhereTeamsAreRuledOut) {
 TEST(OnednnBackend, ComputesTheSameBeyondTheLimitOfThreads) {
   const int limit = omp_get_thread_limit();
   if (limit >= kMostThreads) GTEST_SKIP() << "OMP_THREAD_LIMIT is not set";
-  const Results expected = results_after([&] { omp_set_num_threads(limit); });
+  const BackendResults expected = results_after([&] { omp_set_num_threads(limit); });
   EXPECT_EQ(results_after([&] { omp_set_num_threads(limit + 3); }), expected);
 }
 
 /// One backend is called outside of a region, within one, and outside again.
 TEST(OnednnBackend, ComputesWithOneThreadWithinAParallelRegion) {
-  const Results of_one = results_after([] { omp_set_num_threads(1); });
+  const BackendResults of_one = results_after([] { omp_set_num_threads(1); });
   std::thread([&] {
     const int threads = std::min(2, omp_get_thread_limit());
     omp_set_num_threads(threads);
     MemoryPool pool;
     const Stream stream = Stream::immediate();
     const std::unique_ptr<Backend> backend = make_backend(pool, stream);
-    const Results before = results_of(*backend, stream);
-    Results within;
+    const BackendResults before = results_of(*backend, stream);
+    BackendResults within;
     int set_within = 0;
 #pragma omp parallel num_threads(threads)
     {

@@ -178,8 +178,9 @@ TEST(CheckpointDirectory, OthersFilesAreNoCheckpointsAndStay) {
   EXPECT_EQ(checkpoint_steps(dir.path()), (std::vector<int64_t>{1, 2, 3}));
   for (const int64_t step : {4, 6}) {
     const std::string error = error_of([&] { publish(step); });
-    EXPECT_EQ(error, checkpoint_path(dir.path(), step) +
-                         ": is there already, and is no checkpoint; move it away");
+    EXPECT_EQ(error,
+              checkpoint_path(dir.path(), step) +
+                  ": is there already, and holds files that no checkpoint has; move them away");
   }
   for (const int64_t step : {1, 3, 4, 5, 6}) remove_checkpoint(dir.path(), step);
   EXPECT_EQ(checkpoint_steps(dir.path()), std::vector<int64_t>{2});
@@ -212,6 +213,33 @@ TEST(CheckpointDirectory, AnothersFileWhereACheckpointIsWrittenIsNamed) {
   EXPECT_EQ(error_of([&] { prepare_directory(dir / "c.tmp"); }),
             (dir / "c.tmp") + ": holds files that no checkpoint has; move them away");
   EXPECT_EQ(read_text(dir / "c.tmp/notes.txt"), "mine");
+}
+
+/// What a process leaves that was killed while it removed a checkpoint.
+TEST(CheckpointDirectory, ReplacesWhatIsLeftOfOne) {
+  for (const std::vector<std::string>& left : std::vector<std::vector<std::string>>{
+           {}, {"rank_0.safetensors"}, {"shared.safetensors"}, {".wisp-7-0.tmp"}}) {
+    for (const char* suffix : {"", ".old"}) {
+      const TempDir dir;
+      const std::string step = concat("step_16", suffix);
+      fs::create_directories(dir / step);
+      for (const std::string& name : left) dir.write(step + "/" + name, "half");
+      prepare_directory(dir / "saving.tmp");
+      dir.write("saving.tmp/shared.safetensors", "whole");
+      publish_directory(dir / "saving.tmp", checkpoint_path(dir.path(), 16), kFacts);
+      EXPECT_EQ(verify_checkpoint(dir / "step_16"), kFacts);
+      EXPECT_EQ(read_text(dir / "step_16/shared.safetensors"), "whole");
+      EXPECT_FALSE(fs::exists(dir / "step_16.old"));
+    }
+  }
+  const TempDir dir;
+  dir.write("step_16/notes.txt", "mine");
+  prepare_directory(dir / "saving.tmp");
+  EXPECT_NE(error_of([&] {
+              publish_directory(dir / "saving.tmp", checkpoint_path(dir.path(), 16), kFacts);
+            }).find("step_16: is there already, and holds files that no checkpoint has"),
+            std::string::npos);
+  EXPECT_EQ(read_text(dir / "step_16/notes.txt"), "mine");
 }
 
 TEST(CheckpointDirectory, AFailedPublicationLeavesTheOldOneAndMayBeRepeated) {

@@ -11,9 +11,9 @@ namespace {
 /// Watches the depth and the keys of a text. The library's parser with a callback could do so, too,
 /// but it takes time by the square of a list's length.
 template <class Json>
-class Watch final : public nlohmann::json_sax<Json> {
+class JsonWatch final : public nlohmann::json_sax<Json> {
  public:
-  explicit Watch(const MayRepeat& may_repeat) : may_repeat_(may_repeat) {}
+  explicit JsonWatch(const MayRepeat& may_repeat) : may_repeat_(may_repeat) {}
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -55,7 +55,7 @@ class Watch final : public nlohmann::json_sax<Json> {
 
 template <class Json>
 Json parse_json(std::string_view text, const MayRepeat& may_repeat) {
-  Watch<Json> watch(may_repeat);
+  JsonWatch<Json> watch(may_repeat);
   Json::sax_parse(text, &watch);
   try {
     return Json::parse(text);

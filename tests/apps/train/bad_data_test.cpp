@@ -21,9 +21,9 @@ std::string load_error(const Overrides& overrides) {
 }
 
 /// Images, of which a class may have a name of any bytes.
-class Named final : public ImageSource {
+class NamedImages final : public ImageSource {
  public:
-  explicit Named(Config& config) : ImageSource(config) {
+  explicit NamedImages(Config& config) : ImageSource(config) {
     config.bind("data.first_name", name_, "name of the first class, of which # is the byte 0xe9");
     std::ranges::replace(name_, '#', '\xe9');
   }
@@ -38,7 +38,8 @@ class Named final : public ImageSource {
   std::string name_ = "coffee";
 };
 
-const DataRegistration named_images("test_named", "test: classes of any name", make_source<Named>);
+const DataRegistration named_images("test_named", "test: classes of any name",
+                                    make_source<NamedImages>);
 
 TEST(BadData, ClassesWhoseNamesAreNoUtf8) {
   const TempDir dir;

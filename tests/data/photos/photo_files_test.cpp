@@ -5,20 +5,13 @@
 #include <filesystem>
 
 #include "tests/support/error_of.h"
+#include "tests/support/listed_photos.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
 namespace {
 
 using Names = std::vector<std::string>;
-
-/// "path label" of each photo.
-Names listed(const PhotoSet& photos) {
-  Names names;
-  for (int64_t i = 0; i < photos.count(); ++i)
-    names.push_back(photos.name(i) + " " + std::to_string(photos.label(i)));
-  return names;
-}
 
 TEST(PhotoFiles, AreThoseOfTheClassFoldersInOrder) {
   const TempDir dir;

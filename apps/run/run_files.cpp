@@ -118,7 +118,9 @@ std::string file_of_another(const std::string& directory) {
   std::error_code none;
   for (const char* name : {kConfigFile, kCommitFile, kFactsFile, kMetricsFile, kSummaryFile,
                            kTraceFile, kDivergedFile}) {
-    if (is_there(directory + "/" + name)) return directory + "/" + name;
+    // a device, such as /dev/null, keeps nothing of anybody's
+    const std::string path = directory + "/" + name;
+    if (is_there(path) && !fs::is_character_file(path, none)) return path;
   }
   for (const std::string& name : names_in(directory)) {
     if (is_event_file(name)) return directory + "/" + name;

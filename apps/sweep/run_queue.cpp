@@ -72,7 +72,7 @@ int RunQueue::run(const std::function<void()>& ended) {
     if (children.running() == 0) break;
     const Children::Ended child = children.wait();
     end(child, children.signalled() != 0);
-    if (has_ended(child.id)) ended();
+    ended();
   }
   tell_failures();
   if (children.signalled() != 0) {

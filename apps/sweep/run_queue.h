@@ -37,7 +37,7 @@ class RunQueue {
   RunQueue(QueueOptions options, std::vector<QueuedRun> runs);
 
   /// Trains every run that OUT does not hold yet: an interrupted run resumes from its last
-  /// checkpoint, a finished one is left alone. Calls ended() at the start and after each finished
+  /// checkpoint, a finished one is left alone. Calls ended() at the start and after each
   /// run. A failed run does not end the others. Signals that stop a run are passed to the runs, and
   /// no more are started. Prints progress on stdout. Returns the exit status: 0, 1 if runs failed,
   /// 128 + the signal. Throws Error if another queue uses OUT, and if one of `files` is there which

@@ -204,7 +204,11 @@ TEST(RunFiles, ARunIsToldByItsVersionOrItsCheckpoint) {
                             ".1.0. (abc)\n", "0.1.0 (abc) or so\n"})
     EXPECT_FALSE(holds(other)) << other;
   fs::remove(dir / "run/commit.txt");
-  dir.write("run/checkpoints/step_3/manifest.json", "damaged");
+  dir.write("run/checkpoints/step_3/manifest.json", "another program's");
+  EXPECT_FALSE(holds_run(dir / "run"));
+  const std::string saving = saving_path(dir / "run/checkpoints");
+  prepare_directory(saving);
+  publish_directory(saving, checkpoint_path(dir / "run/checkpoints", 4), {{"step", "4"}});
   EXPECT_TRUE(holds_run(dir / "run"));
   dir.write("run/config.toml", "title = \"my project\"\n");
   EXPECT_FALSE(holds_run(dir / "run"));
